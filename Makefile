@@ -1,0 +1,38 @@
+# The front door. Every target makes the virtual environment it needs: a fresh clone needs only Python 3.11+ and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test lint format bench docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make setup   create $(VENV) and install gemsnn with its development tools"
+	@echo "make demo    simulate data, train, and end with a report page (a few minutes)"
+	@echo "make test    run the tests"
+	@echo "make lint    ruff and mypy --strict"
+	@echo "make bench   print the speed and memory tables"
+	@echo "make docs    build the documentation, warnings are errors"
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("gemsnn needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11 ...") if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+setup: $(VENV)/.installed
+
+test: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) dist build site

@@ -1,0 +1,39 @@
+"""The `gemsnn` command: puts the command groups together and turns our errors into one message and exit code 2."""
+
+import sys
+
+import typer
+from rich.console import Console
+
+from gemsnn import GemsnnError, __version__
+
+app = typer.Typer(
+    name="gemsnn",
+    help="Probabilistic spiking neural networks with multi-compartment neurons, trained online by GEM-VLSNN.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gemsnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; an error that the user can mend is one message and exit code 2, never a traceback."""
+    try:
+        app()
+    except GemsnnError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}", soft_wrap=True, highlight=False)
+        sys.exit(2)
