@@ -1,5 +1,6 @@
 """Probabilistic spiking neural networks with multi-compartment neurons, trained online by GEM-VLSNN."""
 
+from gemsnn import events
 from gemsnn._version import __version__
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 
@@ -10,4 +11,5 @@ __all__ = [
     "GemsnnError",
     "ShapeError",
     "__version__",
+    "events",
 ]

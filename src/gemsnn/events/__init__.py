@@ -1,1 +1,31 @@
+"""Event-camera data: readers, binning, data sets, the DVS simulator, and the prepared file that training reads."""
 
+from gemsnn.events.aedat import read_aedat, write_aedat
+from gemsnn.events.binning import Preprocessing, bin_events
+from gemsnn.events.importing import import_recordings
+from gemsnn.events.layouts import find_mnist_dvs, find_nmnist, mnist_dvs_preprocessing, nmnist_preprocessing
+from gemsnn.events.nmnist import read_nmnist
+from gemsnn.events.prepared import PreparedData, Split, open_prepared, write_prepared
+from gemsnn.events.recordings import read_recording
+from gemsnn.events.records import EVENT_DTYPE, DamageWarning, as_events
+
+__all__ = [
+    "EVENT_DTYPE",
+    "DamageWarning",
+    "PreparedData",
+    "Preprocessing",
+    "Split",
+    "as_events",
+    "bin_events",
+    "find_mnist_dvs",
+    "find_nmnist",
+    "import_recordings",
+    "mnist_dvs_preprocessing",
+    "nmnist_preprocessing",
+    "open_prepared",
+    "read_aedat",
+    "read_nmnist",
+    "read_recording",
+    "write_aedat",
+    "write_prepared",
+]

@@ -1,0 +1,188 @@
+"""AEDAT 2.0 recordings of a DVS128 (and 1.0, which often has no header): reading and writing.
+
+The file is text lines that begin with `#`, then big-endian records: a 32-bit address and a 32-bit time in microseconds
+(version 2.0), or a 16-bit address and a 32-bit time (version 1.0). In the address, bit 0 is the polarity (1 means OFF),
+bits 1-7 are the sensor's x, which runs backwards, and bits 8-14 are y.
+
+What happens with a file that is not whole:
+
+| damage | what `read_aedat` does |
+|---|---|
+| empty, header only, a directory, no permission, a version 3.x or 4 file | `DataError` |
+| an address outside the 128 x 128 sensor (as in binary noise, or when bytes were lost) | `DataError` with byte offset |
+| cut inside a record | the whole events before the cut, and a `DamageWarning` with byte offset |
+| a time that jumps back | the events before the jump, and a `DamageWarning` with byte offset |
+| a clock that wraps after 2^32 microseconds | read whole: the time runs on |
+
+An address outside the sensor means that nothing after it, and perhaps nothing before it, can be trusted; a cut or
+a jump in time leaves what came before it good.
+"""
+
+import os
+import re
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from gemsnn.errors import DataError
+from gemsnn.events.files import read_bytes, unwrap, warn_damage, whole_records
+from gemsnn.events.records import EVENT_DTYPE, Events, as_events
+
+SENSOR_SIZE = (128, 128)
+"""Columns and rows of the DVS128."""
+
+_RECORD_2 = np.dtype([("address", ">u4"), ("time", ">u4")])
+_RECORD_1 = np.dtype([("address", ">u2"), ("time", ">u4")])
+# A header line is text: in a version 1.0 file without header, the first event's y may happen to be 35, which is "#".
+_HEADER_LINE = re.compile(rb"#[^\x00-\x08\x0a\x0b\x0c\x0e-\x1f\x7f]*\n")
+_VERSION = re.compile(rb"#!AER-DAT(\d+(?:\.\d+)*)")
+_END_OF_HEADER = b"#End Of ASCII Header"
+
+SIMULATED_LINE = "simulated by gemsnn: no camera saw this"
+"""The header line in every file that holds simulated events."""
+
+
+class Header(NamedTuple):
+    """The text at the head of a recording."""
+
+    version: int
+    """1 or 2."""
+    lines: tuple[str, ...]
+    """Header lines without their `#` and line end."""
+    size: int
+    """Bytes before the first event."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the file says of itself that it was simulated."""
+        return SIMULATED_LINE in self.lines
+
+
+def read_aedat(path: str | PathLike[str]) -> Events:
+    """Read an AEDAT 2.0 or 1.0 recording of a DVS128.
+
+    Parameters
+    ----------
+    path
+        The `.aedat` file.
+
+    Returns
+    -------
+    (n,) structured array
+        Fields x (127 - the sensor's own x), y, t in microseconds as recorded, p (1 for ON); times never go back.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, is of another version, holds no event, or an address lies outside the sensor.
+    """
+    return parse_aedat(read_bytes(path), str(path))
+
+
+def read_aedat_header(path: str | PathLike[str]) -> Header:
+    """Read only the text at the head of a recording."""
+    return parse_header(read_bytes(path), str(path))
+
+
+def parse_header(data: bytes, name: str) -> Header:
+    """Find version, lines and size of the header; refuse what is not AEDAT 1.0 or 2.0, with advice."""
+    if not data:
+        raise DataError(f"{name}: the file is empty (byte 0)")
+    version = 1
+    if data.startswith(b"#!AER-DAT"):
+        found = _VERSION.match(data)
+        number = found[1].decode() if found else "?"
+        major = number.split(".")[0]
+        if major in ("3", "4"):
+            advice = (
+                "jAER or dv-gui can export AEDAT 2.0; or read it with a library for that format and hand the "
+                "array with fields x, y, t, p to gemsnn.events.bin_events"
+            )
+            raise DataError(f"{name}: this is an AEDAT {number} file (byte 0), which is not read here; {advice}")
+        if major not in ("1", "2"):
+            raise DataError(f"{name}: unknown AEDAT version {number} (byte 9); versions 1.0 and 2.0 are read")
+        version = int(major)
+    size, lines = 0, []
+    while line := _HEADER_LINE.match(data, size):
+        size = line.end()
+        lines.append(line[0].decode("utf-8", "replace").strip("# \r\n"))
+        if line[0].startswith(_END_OF_HEADER):
+            break
+    return Header(version, tuple(lines), size)
+
+
+def parse_aedat(data: bytes, name: str) -> Events:
+    """Decode the bytes of a recording; `name` is what messages call it. See `read_aedat`."""
+    header = parse_header(data, name)
+    record = _RECORD_2 if header.version == 2 else _RECORD_1
+    count = whole_records(data, header.size, record.itemsize, name)
+    records = np.frombuffer(data, dtype=record, count=count, offset=header.size)
+    address = records["address"].astype(np.uint32)
+    if address.max() > 0x7FFF:
+        i = int(np.argmax(address > 0x7FFF))
+        raise DataError(
+            f"{name}: address {address[i]:#x} at byte {header.size + i * record.itemsize} (event {i}) lies outside the "
+            "128 x 128 sensor; the file is damaged, or not a DVS128 recording in AEDAT 1.0 or 2.0"
+        )
+    times, usable = unwrap(records["time"].astype(np.int64), bits=32)
+    if usable < count:
+        offset = header.size + usable * record.itemsize
+        warn_damage(f"{name}: time jumps back at byte {offset}; the {usable} events before it were read")
+        address = address[:usable]
+    events = np.empty(usable, dtype=EVENT_DTYPE)
+    events["x"] = 127 - ((address >> 1) & 0x7F)
+    events["y"] = address >> 8
+    events["t"] = times
+    events["p"] = ~address & 1
+    return events
+
+
+def write_aedat(path: str | PathLike[str], events: Events, *, comments: tuple[str, ...] = ()) -> None:
+    """Write events as a genuine AEDAT 2.0 file of a DVS128, which `read_aedat` and jAER read back.
+
+    Parameters
+    ----------
+    path
+        Where to write; an existing file is replaced, at once and only when the new one is complete.
+    events
+        x and y in 0..127, t in 0..2^32 - 1 and never going back.
+    comments
+        Lines to add to the header. Simulated events must carry `SIMULATED_LINE`.
+    """
+    file = Path(path)
+    data = encode_aedat(events, str(file), comments)
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(data)
+        os.replace(partial, file)
+    except OSError as error:
+        raise DataError(f"{file}: cannot be written: {error.strerror or error}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def encode_aedat(events: Events, name: str = "events", comments: tuple[str, ...] = ()) -> bytes:
+    """The bytes that `write_aedat` writes."""
+    events = as_events(events, name)
+    x, y, t = events["x"].astype(np.int64), events["y"].astype(np.int64), events["t"]
+    outside = (x < 0) | (x > 127) | (y < 0) | (y > 127)
+    if outside.any():
+        i = int(np.argmax(outside))
+        raise DataError(f"{name}: event {i} at x = {x[i]}, y = {y[i]} lies outside the 128 x 128 sensor")
+    if len(t) and (t[0] < 0 or t[-1] >= 1 << 32 or (np.diff(t) < 0).any()):
+        raise DataError(f"{name}: times must lie in 0..2^32 - 1 microseconds and never go back; sort the events by t")
+    if any(not line.isprintable() for line in comments):
+        raise DataError(f"{name}: header comments must be single printable lines")
+    lines = (
+        "#!AER-DAT2.0",
+        "# This is a raw AE data file - do not edit",
+        "# Data format is int32 address, int32 timestamp (8 bytes total), repeated for each event",
+        "# Timestamps tick is 1 us",
+        *(f"# {line}" for line in comments),
+    )
+    records = np.empty(len(events), dtype=_RECORD_2)
+    records["address"] = (y << 8) | ((127 - x) << 1) | (1 - events["p"])
+    records["time"] = t
+    return "".join(f"{line}\r\n" for line in lines).encode() + records.tobytes()

@@ -1,0 +1,74 @@
+"""Getting the bytes of a recording off the disk, and what can be wrong with them before any format is looked at."""
+
+import stat
+import warnings
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.errors import DataError
+from gemsnn.events.records import DamageWarning
+
+
+def read_bytes(path: str | PathLike[str]) -> bytes:
+    """Read a regular file whole; anything else (a directory, a pipe, a file one may not read) is a `DataError`."""
+    file = Path(path)
+    try:
+        mode = file.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise DataError(f"{file}: this is a directory; give the recording's file (nothing read, byte 0)")
+        if not stat.S_ISREG(mode):
+            raise DataError(f"{file}: this is not a regular file; save the recording to disk first (byte 0)")
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{file}: there is no such file") from None
+    except PermissionError:
+        raise DataError(f"{file}: no permission to read this file (byte 0); change it with chmod u+r") from None
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise DataError(f"{file}: cannot be read (byte 0): {getattr(error, 'strerror', None) or error}") from None
+
+
+def whole_records(data: bytes, start: int, size: int, name: str) -> int:
+    """Number of whole records of `size` bytes from `start` on; a rest that is cut off is left out with a warning."""
+    count, rest = divmod(len(data) - start, size)
+    if count == 0:
+        cut = f" and a cut one of {rest} bytes" if rest else ""
+        raise DataError(f"{name}: no events{cut} at byte {start} where the first should be; the recording is empty")
+    if rest:
+        offset = start + count * size
+        warn_damage(f"{name}: cut inside a record at byte {offset}; the {count} whole events before it were read")
+    return count
+
+
+def unwrap(stamps: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int]:
+    """Make a clock of so many bits run on over its wraps, and find where it goes back.
+
+    Two stamps are compared on the circle of the clock: a step of less than half the circle is forward (a wrap, if the
+    number falls), any other is a jump back.
+
+    Returns
+    -------
+    times : (n,)
+        Time without wraps, as long as `usable`.
+    usable
+        How many stamps come before the first jump back.
+    """
+    half, full = 1 << (bits - 1), 1 << bits
+    steps = np.diff(stamps)
+    if not len(steps) or (steps.min() >= 0 and steps.max() < half):
+        return stamps, len(stamps)
+    forward = steps % full
+    back = np.flatnonzero(forward >= half)
+    usable = int(back[0]) + 1 if len(back) else len(stamps)
+    times = np.empty(usable, dtype=np.int64)
+    times[0] = stamps[0]
+    np.cumsum(forward[: usable - 1], out=times[1:])
+    times[1:] += stamps[0]
+    return times, usable
+
+
+def warn_damage(message: str) -> None:
+    """Tell the caller of the public reader that a recording was read only in part."""
+    warnings.warn(message, DamageWarning, stacklevel=4)

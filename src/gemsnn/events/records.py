@@ -1,0 +1,80 @@
+"""What an event is: the structured array that every reader returns and everything downstream takes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.errors import DataError
+
+EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p", np.int8)])
+"""One event: column `x`, row `y`, time `t` in microseconds, polarity `p` (1 for ON, 0 for OFF). Names are tonic's."""
+
+Events = NDArray[np.void]
+
+
+class DamageWarning(UserWarning):
+    """A recording is damaged; the events before the damage were read, the rest was left out."""
+
+
+def as_events(array: Any, name: str = "events") -> Events:
+    """Check any array of events, such as a tonic data set yields, and return it with `EVENT_DTYPE`.
+
+    Parameters
+    ----------
+    array
+        Structured array, shape (n,), with at least the fields x, y, t and p, in any order and of any integer,
+        boolean or float type with whole values. Polarity is 0 or 1 (or -1 and 1). Time is in microseconds.
+    name
+        What error messages call the array, for example a file name.
+
+    Examples
+    --------
+    >>> raw = np.array([(10, 3, 4, True)], dtype=[("t", "u4"), ("x", "u1"), ("y", "u1"), ("p", "?")])
+    >>> as_events(raw)["x"].tolist(), as_events(raw)["p"].tolist()
+    ([3], [1])
+    """
+    if not isinstance(array, np.ndarray) or array.dtype.names is None or array.ndim != 1:
+        kind = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise DataError(f"{name}: a one-dimensional structured array with fields x, y, t, p is needed, got {kind}")
+    if array.dtype == EVENT_DTYPE:
+        _check_polarity(array["p"], name)
+        return array
+    missing = [field for field in ("x", "y", "t", "p") if field not in array.dtype.names]
+    if missing:
+        raise DataError(
+            f"{name}: field {', '.join(missing)} is missing (there are {', '.join(array.dtype.names)}); "
+            "rename the fields to x, y, t (microseconds), p"
+        )
+    events = np.empty(len(array), dtype=EVENT_DTYPE)
+    for field in ("x", "y", "t", "p"):
+        values = array[field]
+        if values.ndim != 1 or values.dtype.kind not in "biuf":
+            raise DataError(f"{name}: field {field} must hold one number an event, not {values.dtype}")
+        limits = np.iinfo(EVENT_DTYPE[field])
+        # The comparison is written so that NaN fails it. 2**63 is the float next to the largest int64, and too large.
+        too_large = float(limits.max) if values.dtype.kind == "f" and field == "t" else limits.max + 1
+        bad = ~((values >= limits.min) & (values < too_large))
+        if values.dtype.kind == "f":
+            bad |= values != np.floor(values)
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise DataError(f"{name}: event {i} has {field} = {values[i]}, which is not a whole number in range")
+        events[field] = values
+    events["p"][events["p"] == -1] = 0
+    _check_polarity(events["p"], name)
+    return events
+
+
+def make_events(x: Any, y: Any, t: Any, p: Any) -> Events:
+    """Put four columns of equal length together to an event array."""
+    events = np.empty(len(t), dtype=EVENT_DTYPE)
+    events["x"], events["y"], events["t"], events["p"] = x, y, t, p
+    return events
+
+
+def _check_polarity(p: NDArray[np.int8], name: str) -> None:
+    bad = (p != 0) & (p != 1)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise DataError(f"{name}: event {i} has polarity p = {p[i]}; it must be 0 (OFF) or 1 (ON)")
