@@ -1,1 +1,1 @@
-
+"""Two engines for the same mathematics: ``reference`` (the oracle) and ``compiled`` (the fast one), and randomness."""

@@ -1,0 +1,352 @@
+"""The fast learning engine: exact, as ``kernel.py`` explains; this file feeds the kernel block by block.
+
+Within a block of steps, shared synapses are handled by a Gram matrix and written once at its end. Errors of earlier
+blocks go on acting through their eligibility: a window of past errors and shared traces stands for it, as long as
+gamma^age is above the precision of the numbers. So memory does not grow with the length of the sequence.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.engine.blas import single_threaded_blas
+from gemsnn.engine.kernel import Block, advance, filter_spikes
+from gemsnn.engine.layout import layout
+from gemsnn.model import Network, Parameters
+
+LONGEST_BLOCK = 128  # steps of a run; a longer block costs more Gram products, a shorter one more carrying over
+STREAM_BLOCK = 48  # steps between two foldings of a stream
+
+
+class State(NamedTuple):
+    """What the next step needs, besides the parameters."""
+
+    time: int
+    shared_history: NDArray[np.uint8]  # (duration, n_shared): spikes of the shared sources, oldest first
+    history: NDArray[np.uint8]  # (n_neurons, K, bytes)
+    log_weights: NDArray[np.float64]  # (K,)
+    eligibility: NDArray[Any]  # (n_neurons, K, n_private * n_basis)
+    somatic_eligibility: NDArray[Any]  # (n_neurons, K, n_basis)
+    window_errors: NDArray[Any]  # (n_neurons, K, window)
+    window_traces: NDArray[Any]  # (window, n_shared * n_basis)
+
+
+class Info(NamedTuple):
+    """What the steps are worth knowing for."""
+
+    spikes: NDArray[np.bool_]  # (T, K, n_neurons)
+    log_likelihood: NDArray[np.float64]  # (T, K)
+    log_weights: NDArray[np.float64]  # (T, K)
+    importance: NDArray[np.float64]  # (T, K)
+
+
+class Learner:
+    """Learns in place: parameters and state go in, change step by step, and can be taken out between steps.
+
+    ``visible_private`` must be set if any step is to run freely: the visible neurons then spike differently in each
+    compartment.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        parameters: Parameters,
+        n_compartments: int,
+        learning_rate: float,
+        kappa: float,
+        gamma: float,
+        *,
+        state: State | None = None,
+        visible_private: bool = False,
+        threads: int = 1,
+    ) -> None:
+        self.network, self.threads = network, min(threads, network.n_neurons)
+        self.dtype = parameters.dtype
+        self.learning_rate, self.kappa, self.gamma = self.dtype.type(learning_rate), float(kappa), self.dtype.type(gamma)
+        self.layout = layout(network, visible_private, self.dtype)
+        plan, n, K = self.layout, network.n_neurons, n_compartments
+        self.n_compartments = K
+
+        self._synaptic = parameters.synaptic.copy()
+        self._private = self._synaptic[:, plan.private_sources].reshape(n, -1)  # a copy: written back when taken out
+        self._somatic, self._bias = parameters.somatic.copy(), parameters.bias.copy()
+
+        n_private, n_shared = self._private.shape[1], plan.group_mask.shape[1]
+        if state is None:
+            self.time = 0
+            n_sources = n_shared // network.synaptic_filter.n_basis
+            self._shared_history = np.zeros((network.synaptic_filter.duration, n_sources), dtype=np.uint8)
+            self._history = np.zeros((n, K, plan.history_bytes), dtype=np.uint8)
+            self._log_weights = np.zeros(K)
+            self._eligibility = np.zeros((n, K, n_private), dtype=self.dtype)
+            self._somatic_eligibility = np.zeros((n, K, self._somatic.shape[1]), dtype=self.dtype)
+            self._window_errors = np.zeros((n, K, 0), dtype=self.dtype)
+            self._window_traces = np.zeros((0, n_shared), dtype=self.dtype)
+        else:
+            self.time = state.time
+            self._shared_history, self._history = state.shared_history, state.history.copy()
+            self._log_weights = state.log_weights.copy()
+            self._eligibility, self._somatic_eligibility = state.eligibility.copy(), state.somatic_eligibility.copy()
+            self._window_errors, self._window_traces = state.window_errors, state.window_traces
+        self._horizon = _horizon(float(self.gamma), self.dtype)
+        self._block: Block | None = None
+        self._shared_traces = np.zeros((0, n_shared), dtype=self.dtype)
+        self._position = 0
+
+    # ---- a whole sequence -------------------------------------------------------------------------------------------
+
+    def run(self, inputs: NDArray[Any], targets: NDArray[Any], uniforms: NDArray[np.float64]) -> Info:
+        """Learn from (T, n_inputs) inputs and (T, n_visible) targets, with (T, K, n_hidden) uniforms."""
+        self.settle()
+        T = len(inputs)
+        length = math.ceil(T / math.ceil(T / LONGEST_BLOCK))
+        infos = [
+            self._run_block(inputs[t : t + length], targets[t : t + length], uniforms[t : t + length])
+            for t in range(0, T, length)
+        ]
+        return infos[0] if len(infos) == 1 else Info(*(np.concatenate(parts) for parts in zip(*infos, strict=True)))
+
+    def _run_block(self, inputs: NDArray[Any], targets: NDArray[Any], uniforms: NDArray[np.float64]) -> Info:
+        length = len(inputs)
+        sources = [inputs, targets] if len(self.layout.segments) == 2 else [inputs]
+        spikes = np.concatenate([self._shared_history, np.concatenate(sources, axis=1, dtype=np.uint8)])
+        skip = len(self._shared_history)
+        self._shared_traces = filter_spikes(spikes, self.layout.synaptic_taps, skip)
+        self._shared_history = spikes[len(spikes) - skip :]
+        with single_threaded_blas():
+            drive, gram, carry = self._shared_products(self._shared_traces, slice(0, length))
+            block = self._block = self._open_block(length, drive, gram, carry, uniforms)
+            block.targets[:], block.clamped[:] = targets, True
+            self._advance(block, 0, length, settle=True)
+            self._fold(block, length)
+        self._block = None
+        self.time += length
+        return Info(block.spikes, block.log_likelihood, block.log_weights_out, block.importance)
+
+    # ---- one step at a time -----------------------------------------------------------------------------------------
+
+    def step(self, inputs_t: NDArray[Any], target_t: NDArray[Any] | None, uniforms_t: NDArray[np.float64]) -> Info:
+        """One step: learn if there is a target, else run freely; ``uniforms_t`` is (K, n_neurons)."""
+        block = self._block
+        n, K = self.network.n_neurons, self.n_compartments
+        if block is None:
+            n_groups, n_shared = self.layout.group_mask.shape
+            self._shared_traces = np.zeros((STREAM_BLOCK, n_shared), dtype=self.dtype)
+            window = STREAM_BLOCK if self._window_errors.shape[2] else 0
+            block = self._block = self._open_block(
+                STREAM_BLOCK,
+                drive=np.zeros((STREAM_BLOCK, n), dtype=self.dtype),
+                gram=np.zeros((n_groups, STREAM_BLOCK, STREAM_BLOCK), dtype=self.dtype),
+                carry=np.zeros((n, K, window), dtype=self.dtype),
+                uniforms=np.zeros((STREAM_BLOCK, K, n)),
+            )
+        t = self._position
+        taps = self.layout.synaptic_taps
+        self._shared_traces[t] = (self._shared_history[::-1].T.astype(self.dtype) @ taps.T).reshape(-1)
+        self._shared_history = np.concatenate([self._shared_history[1:], inputs_t.astype(np.uint8)[None]])
+        with single_threaded_blas():
+            drive, gram, carry = self._shared_products(self._shared_traces[: t + 1], slice(t, t + 1))
+        block.drive[t], block.gram[:, t, : t + 1] = drive[0], gram[:, 0, :]
+        if carry.shape[2]:
+            block.carry[:, :, t] = carry[:, :, 0]
+        block.uniforms[t] = uniforms_t
+        block.clamped[t] = target_t is not None
+        if target_t is not None:
+            block.targets[t] = target_t
+        self._advance(block, t, t + 1, settle=False)
+        self._position = t + 1
+        self.time += 1
+        info = Info(block.spikes[t], block.log_likelihood[t], block.log_weights_out[t], block.importance[t])
+        if self._position == STREAM_BLOCK:
+            self.settle()
+        return info
+
+    def settle(self) -> None:
+        """Apply what is still pending, so that parameters and state can be taken out."""
+        if self._block is not None:
+            self._advance(self._block, self._position, self._position, settle=True)
+            with single_threaded_blas():
+                self._fold(self._block, self._position)
+            self._block, self._position = None, 0
+
+    # ---- taking out -------------------------------------------------------------------------------------------------
+
+    def parameters(self) -> Parameters:
+        self.settle()
+        self._synaptic[:, self.layout.private_sources] = self._private.reshape(
+            len(self._private), -1, self._synaptic.shape[2]
+        )
+        return Parameters(self._synaptic.copy(), self._somatic.copy(), self._bias.copy())
+
+    def state(self) -> State:
+        self.settle()
+        return State(
+            self.time,
+            self._shared_history,
+            self._history.copy(),
+            self._log_weights.copy(),
+            self._eligibility.copy(),
+            self._somatic_eligibility.copy(),
+            self._window_errors,
+            self._window_traces,
+        )
+
+    def take(self) -> tuple[Parameters, State]:
+        """Parameters and state without a copy; the learner is not to be used afterwards."""
+        self.settle()
+        self._synaptic[:, self.layout.private_sources] = self._private.reshape(
+            len(self._private), -1, self._synaptic.shape[2]
+        )
+        state = State(
+            self.time,
+            self._shared_history,
+            self._history,
+            self._log_weights,
+            self._eligibility,
+            self._somatic_eligibility,
+            self._window_errors,
+            self._window_traces,
+        )
+        return Parameters(self._synaptic, self._somatic, self._bias), state
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _open_block(
+        self, length: int, drive: NDArray[Any], gram: NDArray[Any], carry: NDArray[Any], uniforms: NDArray[np.float64]
+    ) -> Block:
+        plan, dtype = self.layout, self.dtype
+        n, K, n_private = self._eligibility.shape
+        n_visible, n_basis = self.network.n_visible, self.network.synaptic_filter.n_basis
+        traces = np.zeros((3, K, n_private), dtype=dtype)
+        past = self._history[plan.private_sources - self.network.n_inputs]  # (n_private sources, K, bytes)
+        traces[0] = _traces_of(past, plan.synaptic_table).transpose(1, 0, 2).reshape(K, -1)
+        assert traces.shape[2] == len(past) * n_basis
+        return Block(
+            learning_rate=self.learning_rate,
+            gamma=self.gamma,
+            kappa=self.kappa,
+            synaptic_table=plan.synaptic_table,
+            somatic_table=plan.somatic_table,
+            private_index=plan.private_index,
+            absent_start=plan.absent_start,
+            absent_column=plan.absent_column,
+            group=plan.group,
+            drive=drive,
+            gram=gram,
+            carry=carry,
+            uniforms=uniforms,
+            targets=np.zeros((length, n_visible), dtype=np.uint8),
+            clamped=np.zeros(length, dtype=np.bool_),
+            synaptic=self._private,
+            eligibility=self._eligibility,
+            somatic=self._somatic,
+            somatic_eligibility=self._somatic_eligibility,
+            history=self._history,
+            traces=traces,
+            somatic_traces=np.zeros((n, K, self._somatic.shape[1]), dtype=dtype),
+            log_weights=self._log_weights,
+            errors=np.zeros((n, K, length), dtype=dtype),
+            accumulated=np.zeros((n, length), dtype=dtype),
+            signal=np.zeros((length, K), dtype=dtype),
+            spikes=np.zeros((length, K, n), dtype=np.bool_),
+            visible_log_probability=np.zeros((length, K, n_visible)),
+            log_likelihood=np.zeros((length, K)),
+            log_weights_out=np.zeros((length, K)),
+            importance=np.zeros((length, K)),
+        )
+
+    def _shared_products(
+        self, traces: NDArray[Any], rows: slice
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Of the block's traces R: drive W_0 . R_t and R_t . R_s for t in ``rows``, and the eligibility carried in."""
+        wanted = traces[rows]
+        drive = np.repeat(self._bias[None], len(wanted), axis=0)
+        for segment in self.layout.segments:
+            weights = self._synaptic[:, segment.sources].reshape(len(self._synaptic), -1)
+            drive += wanted[:, segment.columns] @ weights.T
+        gram = self._gram(wanted, traces)
+        n, K, window = self._window_errors.shape
+        if not window:
+            return drive, gram, np.zeros((n, K, 0), dtype=self.dtype)
+        weighted = self._window_errors * self._window_fading()
+        overlap = self._gram(self._window_traces, wanted)  # (n_groups, window, len(wanted))
+        if len(overlap) == 1:
+            carry = (weighted.reshape(n * K, window) @ overlap[0]).reshape(n, K, len(wanted))
+        else:
+            carry = np.matmul(weighted, overlap[self.layout.group])
+        return drive, gram, carry
+
+    def _gram(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+        """(n_groups, len(left), len(right)): inner products over each group's shared sources; 1 more for the bias."""
+        one = self.dtype.type(1)
+        if self.layout.all_shared:
+            return (left @ right.T + one)[None]
+        masks = self.layout.group_mask
+        if min(len(left), len(right)) == 1:
+            products = (left * right) @ masks.T.astype(self.dtype) + one
+            return products.T.reshape(len(masks), len(left), len(right))
+        return np.stack([left[:, mask] @ right[:, mask].T + one for mask in masks])
+
+    def _advance(self, block: Block, first: int, last: int, settle: bool) -> None:
+        counter = np.zeros(1, dtype=np.int64)
+        team = self.threads
+        helpers = [
+            threading.Thread(target=advance, args=(block, first, last, settle, thread, team, counter))
+            for thread in range(1, team)
+        ]
+        for helper in helpers:
+            helper.start()
+        advance(block, first, last, settle, 0, team, counter)
+        for helper in helpers:
+            helper.join()
+
+    def _fold(self, block: Block, length: int) -> None:
+        """Write the shared synapses after ``length`` steps of the block, and move its errors into the window."""
+        traces = self._shared_traces[:length]
+        self._write_shared(block.accumulated[:, :length], traces)
+        if self._window_errors.shape[2]:
+            weight = self.gamma ** np.arange(length, dtype=self.dtype) @ block.signal[:length]  # (K,)
+            self._write_shared(
+                np.einsum("k,iks->is", weight, self._window_errors) * self._window_fading(), self._window_traces
+            )
+        keep = self._horizon
+        errors, window = block.errors[:, :, :length], self._window_errors.shape[2]
+        if window and keep > length:
+            errors = np.concatenate([self._window_errors, errors], axis=2)[:, :, -keep:]
+            traces = np.concatenate([self._window_traces, traces])[-keep:]
+        self._window_errors, self._window_traces = errors[:, :, -keep:], traces[-keep:]
+
+    def _write_shared(self, accumulated: NDArray[Any], traces: NDArray[Any]) -> None:
+        """weights += eta accumulated . traces, (n, steps) x (steps, columns)."""
+        scaled = self.learning_rate * accumulated
+        self._bias += scaled.sum(axis=1)
+        plan = self.layout
+        for segment in plan.segments:
+            weights = self._synaptic[:, segment.sources].reshape(len(self._synaptic), -1)
+            for rows in (slice(i, i + 64) for i in range(0, len(weights), 64)):  # a small buffer, not a second matrix
+                change = scaled[rows] @ traces[:, segment.columns]
+                if not plan.all_shared:
+                    change *= plan.group_mask[plan.group[rows], segment.columns]
+                weights[rows] += change
+
+    def _window_fading(self) -> NDArray[Any]:
+        """gamma^age of the window's steps, where the step just before the block has age 1."""
+        return self.gamma ** np.arange(self._window_errors.shape[2], 0, -1).astype(self.dtype)
+
+
+def _horizon(gamma: float, dtype: np.dtype[Any]) -> int:
+    """Steps after which gamma^age is below a tenth of the precision, so that eligibility has faded to nothing."""
+    if gamma == 1:
+        return np.iinfo(np.int64).max // 4
+    return max(1, math.ceil(math.log(float(np.finfo(dtype).eps) / 10) / math.log(gamma)))
+
+
+def _traces_of(history: NDArray[np.uint8], table: NDArray[Any]) -> NDArray[Any]:
+    """(..., n_basis) traces of (..., bytes) histories."""
+    trace: NDArray[Any] = sum(table[byte, history[..., byte]] for byte in range(len(table)))  # type: ignore[assignment]
+    return trace

@@ -1,0 +1,269 @@
+r"""The learning kernel: a block of time steps, all compartments, compiled.
+
+Sources are of two kinds. *Shared* sources (exogenous inputs, the bias, visible neurons while they are clamped) spike
+alike in every compartment. With R_s their traces at step s, e_s^k a neuron's error (spike - sigmoid(u)) and
+signal_{k,r} the importance weights, the drive of step t through weights that change at every step is
+
+    W_t . R_t = W_0 . R_t + eta sum_{s<t} (R_s . R_t) a_{s,t},    a_{s,t+1} = a_{s,t} + gamma^(t-s) sum_k signal_{k,t} e_s^k
+
+so the caller passes ``drive`` = W_0 . R_t and ``gram`` = R_s . R_t (two matrix products), and gets ``accumulated`` = a
+back to write the weights once. Errors from before the block reach into it through ``carry``, which is their part of
+the eligibility times R_t; it decays like all eligibility and is weighed by sum_{r<t} gamma^r signal_{k,r}.
+
+*Private* sources (hidden neurons, and visible ones when they run freely) spike differently in each compartment: their
+synapses keep an eligibility a compartment. For each neuron, one pass applies the update of step t - 1 and computes the
+drive of step t.
+
+A team of threads runs the kernel, each on its own rows (neurons), with one barrier a step. What a row computes does
+not depend on the rows beside it, so the result is the same to the bit for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from gemsnn.engine.barrier import wait_for_all
+
+# Sums may be reordered, so that they use vector instructions; infinities and NaN keep their meaning.
+FASTMATH = {"reassoc", "contract", "nsz"}
+
+
+class Block(NamedTuple):
+    """Everything that the kernel reads and writes; L steps, f is float32 or float64."""
+
+    # the rule and the network
+    learning_rate: Any  # f
+    gamma: Any  # f
+    kappa: float
+    synaptic_table: Any  # (bytes, 256, n_basis) f: a byte of spike history -> its part of the trace
+    somatic_table: Any  # (bytes, 256, n_basis) f
+    private_index: Any  # (n_neurons,): the neuron's place among the private sources, or -1
+    absent_start: Any  # (n_neurons + 1,): row i has no synapse at private columns
+    absent_column: Any  # absent_column[absent_start[i] : absent_start[i + 1]]
+    group: Any  # (n_neurons,): which Gram matrix is the neuron's (neurons with the same shared sources have the same)
+    # the steps
+    drive: Any  # (L, n_neurons) f, bias included
+    gram: Any  # (n_groups, L, L) f, bias included
+    carry: Any  # (n_neurons, K, L) f, or (n_neurons, K, 0) at the start of an example
+    uniforms: Any  # (L, K, n_hidden or n_neurons)
+    targets: Any  # (L, n_visible) uint8
+    clamped: Any  # (L,) bool: learn from the target, or run freely
+    # what goes on from step to step
+    synaptic: Any  # (n_neurons, P) f: weights of the private sources, P = n_private * n_basis
+    eligibility: Any  # (n_neurons, K, P) f
+    somatic: Any  # (n_neurons, n_basis) f
+    somatic_eligibility: Any  # (n_neurons, K, n_basis) f
+    history: Any  # (n_neurons, K, bytes) uint8: past spikes, bit 0 of byte 0 is the most recent
+    traces: Any  # (3, K, P) f: of private sources; slot t % 3 is step t's
+    somatic_traces: Any  # (n_neurons, K, n_basis) f: of the last step fired
+    log_weights: Any  # (K,)
+    # what the steps produce
+    errors: Any  # (n_neurons, K, L) f
+    accumulated: Any  # (n_neurons, L) f
+    signal: Any  # (L, K) f: importance where learning, 0 where running freely
+    spikes: Any  # (L, K, n_neurons) bool
+    visible_log_probability: Any  # (L, K, n_visible)
+    log_likelihood: Any  # (L, K)
+    log_weights_out: Any  # (L, K)
+    importance: Any  # (L, K)
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_threads: int, counter: Any) -> None:
+    """Run steps ``first`` to ``last`` - 1 of the block; with ``settle``, also apply the last step's update."""
+    # Local names, so that the loops below touch plain arrays.
+    synaptic, eligibility, traces, errors, signal_out = b.synaptic, b.eligibility, b.traces, b.errors, b.signal
+    somatic, somatic_eligibility, somatic_traces = b.somatic, b.somatic_eligibility, b.somatic_traces
+    history, gram, carry, accumulated, drive = b.history, b.gram, b.carry, b.accumulated, b.drive
+    synaptic_table, somatic_table, uniforms, spikes = b.synaptic_table, b.somatic_table, b.uniforms, b.spikes
+    targets, visible_log_probability, absent_start, absent_column = (
+        b.targets,
+        b.visible_log_probability,
+        b.absent_start,
+        b.absent_column,
+    )
+    eta, gamma, kappa = b.learning_rate, b.gamma, b.kappa
+    n_neurons, K, P = eligibility.shape
+    L = drive.shape[0]
+    n_visible = targets.shape[1]
+    n_hidden = n_neurons - n_visible
+    n_basis, n_basis_somatic = synaptic_table.shape[2], somatic.shape[1]
+    K2, K4 = K // 2 * 2, K // 4 * 4
+    zero = gamma - gamma
+
+    row_first, row_last = n_neurons * thread // n_threads, n_neurons * (thread + 1) // n_threads
+    log_weights = b.log_weights.copy()
+    importance = np.empty(K)
+    signal = np.zeros(K, dtype=gram.dtype)  # of step t - 1
+    carry_weight = np.zeros(K, dtype=gram.dtype)  # sum over r < t of gamma^r signal_r
+    gamma_power = zero + gamma / gamma  # gamma^(t - 1), once t > 0
+    for t in range(first):
+        if t > 0:
+            gamma_power *= gamma
+        for k in range(K):
+            signal[k] = signal_out[t, k]
+            carry_weight[k] += gamma_power * signal[k]
+    fading = np.empty(L, dtype=gram.dtype)  # gamma^(L - 1 - s)
+    fading[L - 1] = gamma / gamma
+    for s in range(L - 2, -1, -1):
+        fading[s] = gamma * fading[s + 1]
+    mixed = np.empty(L, dtype=gram.dtype)
+    u = np.empty(K, dtype=gram.dtype)
+
+    for t in range(first, last + (1 if settle else 0)):
+        now, before, after = t % 3, (t + 2) % 3, (t + 1) % 3
+        for i in range(row_first, row_last):
+            if t > 0:
+                # Update of step t - 1, private synapses: eligibility <- gamma eligibility + error trace,
+                # weights <- weights + eta sum_k importance_k eligibility_k. Two compartments a pass.
+                for k in range(0, K2, 2):
+                    error0, error1 = errors[i, k, t - 1], errors[i, k + 1, t - 1]
+                    rate0, rate1 = eta * signal[k], eta * signal[k + 1]
+                    for c in range(P):
+                        e0 = gamma * eligibility[i, k, c] + error0 * traces[before, k, c]
+                        e1 = gamma * eligibility[i, k + 1, c] + error1 * traces[before, k + 1, c]
+                        eligibility[i, k, c] = e0
+                        eligibility[i, k + 1, c] = e1
+                        synaptic[i, c] += rate0 * e0 + rate1 * e1
+                for k in range(K2, K):
+                    error0, rate0 = errors[i, k, t - 1], eta * signal[k]
+                    for c in range(P):
+                        e0 = gamma * eligibility[i, k, c] + error0 * traces[before, k, c]
+                        eligibility[i, k, c] = e0
+                        synaptic[i, c] += rate0 * e0
+                for c in range(absent_start[i], absent_start[i + 1]):
+                    synaptic[i, absent_column[c]] = zero
+                # Self-memory.
+                for k in range(K):
+                    for c in range(n_basis_somatic):
+                        e0 = gamma * somatic_eligibility[i, k, c] + errors[i, k, t - 1] * somatic_traces[i, k, c]
+                        somatic_eligibility[i, k, c] = e0
+                        somatic[i, c] += eta * signal[k] * e0
+                # Shared synapses: a_{s,t} = a_{s,t-1} + gamma^(t-1-s) sum_k signal_{k,t-1} e_s^k.
+                for s in range(t):
+                    mixed[s] = zero
+                for k in range(K):
+                    for s in range(t):
+                        mixed[s] += signal[k] * errors[i, k, s]
+                for s in range(t):
+                    accumulated[i, s] += fading[L - t + s] * mixed[s]
+            if t == last:
+                continue
+
+            # Potential: shared drive ...
+            shared = zero
+            if t > 0:
+                for s in range(t):
+                    shared += gram[b.group[i], t, s] * accumulated[i, s]
+                if carry.shape[2]:
+                    for k in range(K):
+                        shared += carry_weight[k] * carry[i, k, t]
+            shared = drive[t, i] + eta * shared
+            # ... private drive, four compartments a pass ...
+            for k in range(0, K4, 4):
+                u0, u1, u2, u3 = zero, zero, zero, zero
+                for c in range(P):
+                    w = synaptic[i, c]
+                    u0 += w * traces[now, k, c]
+                    u1 += w * traces[now, k + 1, c]
+                    u2 += w * traces[now, k + 2, c]
+                    u3 += w * traces[now, k + 3, c]
+                u[k], u[k + 1], u[k + 2], u[k + 3] = u0, u1, u2, u3
+            for k in range(K4, K):
+                u0 = zero
+                for c in range(P):
+                    u0 += synaptic[i, c] * traces[now, k, c]
+                u[k] = u0
+            for k in range(K):
+                # ... and self-memory.
+                own = zero
+                for c in range(n_basis_somatic):
+                    trace = zero
+                    for byte in range(somatic_table.shape[0]):
+                        trace += somatic_table[byte, history[i, k, byte], c]
+                    somatic_traces[i, k, c] = trace
+                    own += somatic[i, c] * trace
+                potential = np.float64(shared + u[k] + own)
+
+                # Spike, error and log-probability.
+                tail = np.exp(-abs(potential))  # sigmoid and log-sigmoid without overflow
+                probability = (1.0 if potential >= 0 else tail) / (1.0 + tail)
+                if i < n_hidden:
+                    spike = uniforms[t, k, i] < probability
+                else:
+                    x = i - n_hidden
+                    if b.clamped[t]:
+                        spike = targets[t, x] != 0
+                    else:
+                        spike = uniforms[t, k, i] < probability
+                    agreement = potential if spike else -potential
+                    visible_log_probability[t, k, x] = min(agreement, 0.0) - np.log1p(tail)
+                spikes[t, k, i] = spike
+                errors[i, k, t] = ((1.0 if spike else 0.0) - probability) if b.clamped[t] else 0.0
+
+                # Remember the spike: shift it into the history, and let step t + 1 see its trace.
+                bit = np.uint8(1) if spike else np.uint8(0)
+                for byte in range(history.shape[2]):
+                    old = history[i, k, byte]
+                    history[i, k, byte] = np.uint8((old << 1) & 255) | bit
+                    bit = np.uint8(old >> 7)
+                source = b.private_index[i]
+                if source >= 0:
+                    for c in range(n_basis):
+                        trace = zero
+                        for byte in range(synaptic_table.shape[0]):
+                            trace += synaptic_table[byte, history[i, k, byte], c]
+                        traces[after, k, source * n_basis + c] = trace
+        if t == last:
+            break
+        if n_threads > 1:
+            wait_for_all(counter, n_threads * (t - first + 1))
+
+        # The central processor. Every thread computes the same numbers; thread 0 writes them down.
+        highest = -np.inf
+        for k in range(K):
+            likelihood = 0.0
+            for x in range(n_visible):
+                likelihood += visible_log_probability[t, k, x]
+            log_weights[k] = kappa * log_weights[k] + (likelihood if b.clamped[t] else 0.0)
+            highest = max(highest, log_weights[k])
+            if thread == 0:
+                b.log_likelihood[t, k] = likelihood
+                b.log_weights_out[t, k] = log_weights[k]
+        total = 0.0
+        for k in range(K):
+            importance[k] = np.exp(log_weights[k] - highest)
+            total += importance[k]
+        if t > 0:
+            gamma_power *= gamma
+        for k in range(K):
+            importance[k] /= total
+            signal[k] = importance[k] if b.clamped[t] else 0.0
+            carry_weight[k] += gamma_power * signal[k]
+            if thread == 0:
+                b.importance[t, k] = importance[k]
+                signal_out[t, k] = signal[k]
+    if thread == 0 and last > first:
+        for k in range(K):
+            b.log_weights[k] = log_weights[k]
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def filter_spikes(spikes: Any, taps: Any, skip: int) -> Any:
+    """Traces (T - skip, n * n_basis) of the spikes (T, n): row t sees the spikes before row t + skip.
+
+    Works from spike to trace, so silence costs nothing.
+    """
+    T, n = spikes.shape
+    n_basis, duration = taps.shape
+    traces = np.zeros((T - skip, n * n_basis), dtype=taps.dtype)
+    for t in range(T):
+        for j in range(n):
+            if spikes[t, j]:
+                for lag in range(max(1, skip - t), min(duration, T - 1 - t) + 1):
+                    for basis in range(n_basis):
+                        traces[t + lag - skip, j * n_basis + basis] += taps[basis, lag - 1]
+    return traces

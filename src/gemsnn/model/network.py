@@ -1,0 +1,142 @@
+"""A network: a graph whose synapses and somas have filters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gemsnn.errors import ConfigError, DataError, ShapeError
+from gemsnn.model.filters import Filter, RaisedCosine
+from gemsnn.model.parameters import Parameters
+from gemsnn.model.topology import Topology
+
+
+class Network:
+    """A graph of spiking neurons with a synaptic filter and a somatic (self-memory) filter.
+
+    Parameters
+    ----------
+    topology
+        The graph.
+    synaptic_filter, somatic_filter
+        Default: three raised cosines over ten steps, as in the paper. They may differ in every respect.
+
+    Examples
+    --------
+    >>> network = Network.fully_connected(n_inputs=676, n_hidden=200, n_visible=3)
+    >>> network.init(seed=0).synaptic.shape
+    (203, 879, 3)
+    """
+
+    def __init__(
+        self, topology: Topology, synaptic_filter: Filter | None = None, somatic_filter: Filter | None = None
+    ) -> None:
+        self.topology = topology
+        self.synaptic_filter = RaisedCosine() if synaptic_filter is None else synaptic_filter
+        self.somatic_filter = RaisedCosine() if somatic_filter is None else somatic_filter
+
+    @classmethod
+    def fully_connected(
+        cls,
+        n_inputs: int,
+        n_hidden: int,
+        n_visible: int,
+        synaptic_filter: Filter | None = None,
+        somatic_filter: Filter | None = None,
+    ) -> Network:
+        """The paper's network (see :meth:`Topology.fully_connected`)."""
+        return cls(Topology.fully_connected(n_inputs, n_hidden, n_visible), synaptic_filter, somatic_filter)
+
+    @property
+    def n_inputs(self) -> int:
+        return self.topology.n_inputs
+
+    @property
+    def n_hidden(self) -> int:
+        return self.topology.n_hidden
+
+    @property
+    def n_visible(self) -> int:
+        return self.topology.n_visible
+
+    @property
+    def n_neurons(self) -> int:
+        return self.topology.n_neurons
+
+    @property
+    def n_sources(self) -> int:
+        return self.topology.n_sources
+
+    @property
+    def memory(self) -> int:
+        """Number of past steps that the longer of the two filters sees."""
+        return max(self.synaptic_filter.duration, self.somatic_filter.duration)
+
+    def __repr__(self) -> str:
+        return f"Network({self.topology!r}, synaptic={self.synaptic_filter!r}, somatic={self.somatic_filter!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Network)
+            and self.topology == other.topology
+            and self.synaptic_filter == other.synaptic_filter
+            and self.somatic_filter == other.somatic_filter
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.topology, self.synaptic_filter, self.somatic_filter))
+
+    def init(
+        self,
+        seed: int = 0,
+        *,
+        weight_scale: float = 1.0,
+        hidden_bias: float = -2.0,
+        visible_bias: float = 0.0,
+        dtype: DTypeLike = np.float32,
+    ) -> Parameters:
+        """Draw initial parameters.
+
+        Synaptic weights are normal with standard deviation ``weight_scale / sqrt(fan_in * n_basis)``, so that the
+        spread of the potentials does not depend on the network's size; self-memory starts at 0. The default hidden
+        bias makes hidden neurons fire in about one step of eight before anything is learned.
+        """
+        mask = self.topology.mask
+        n_basis = self.synaptic_filter.n_basis
+        scale = weight_scale / np.sqrt(np.maximum(mask.sum(axis=1), 1) * n_basis)
+        draws = np.random.default_rng(seed).standard_normal((*mask.shape, n_basis))
+        bias = np.concatenate([np.full(self.n_hidden, hidden_bias), np.full(self.n_visible, visible_bias)])
+        return Parameters(
+            synaptic=(draws * scale[:, None, None] * mask[:, :, None]).astype(dtype),
+            somatic=np.zeros((self.n_neurons, self.somatic_filter.n_basis), dtype=dtype),
+            bias=bias.astype(dtype),
+        )
+
+    def check_parameters(self, parameters: Parameters) -> None:
+        """Refuse parameters that do not belong to this network, naming the field and both shapes."""
+        expected = {
+            "synaptic": (self.n_neurons, self.n_sources, self.synaptic_filter.n_basis),
+            "somatic": (self.n_neurons, self.somatic_filter.n_basis),
+            "bias": (self.n_neurons,),
+        }
+        for name, shape in expected.items():
+            array = getattr(parameters, name)
+            if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
+                found = getattr(array, "dtype", type(array).__name__)
+                raise ConfigError(f"parameters.{name} must be a float32 or float64 array, got {found}")
+            if array.shape != shape:
+                raise ShapeError(f"parameters.{name} has shape {array.shape}, but this network needs {shape}")
+            if array.dtype != parameters.dtype:
+                raise ConfigError(
+                    f"parameters.{name} is {array.dtype} but parameters.synaptic is {parameters.dtype}: "
+                    "use parameters.astype(...) to bring all to one precision"
+                )
+            if not np.isfinite(array).all():
+                raise DataError(f"parameters.{name} holds NaN or infinite values: training may have diverged")
+        absent = (parameters.synaptic != 0).any(axis=2) & ~self.topology.mask
+        if absent.any():
+            neuron, source = np.argwhere(absent)[0].tolist()
+            raise ConfigError(
+                f"parameters.synaptic[{neuron}, {source}] is not 0, but the graph has no synapse there: "
+                "multiply by topology.mask[:, :, None]"
+            )

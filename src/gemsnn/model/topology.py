@@ -1,0 +1,141 @@
+"""Which source feeds which neuron: a directed graph, cycles allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.errors import ConfigError, ShapeError
+
+
+class Topology:
+    """A directed graph over exogenous inputs, hidden and visible neurons.
+
+    Parameters
+    ----------
+    n_inputs, n_hidden, n_visible
+        Sizes. Inputs and hidden neurons may be 0; there is at least one visible neuron.
+    mask
+        (n_neurons, n_sources) bool: ``mask[i, j]`` says that source j feeds neuron i. Rows: hidden, then visible
+        neurons. Columns: inputs, hidden, visible. A neuron has no synapse onto itself (that is its self-memory).
+
+    Examples
+    --------
+    >>> Topology.fully_connected(n_inputs=4, n_hidden=3, n_visible=2)
+    Topology(n_inputs=4, n_hidden=3, n_visible=2, synapses=32)
+    """
+
+    def __init__(self, n_inputs: int, n_hidden: int, n_visible: int, mask: ArrayLike) -> None:
+        for name, size, least in (("n_inputs", n_inputs, 0), ("n_hidden", n_hidden, 0), ("n_visible", n_visible, 1)):
+            if int(size) != size or size < least:
+                raise ConfigError(f"{name} must be a whole number of at least {least}, got {size!r}")
+        self.n_inputs, self.n_hidden, self.n_visible = int(n_inputs), int(n_hidden), int(n_visible)
+        given = np.asarray(mask)
+        if given.shape != (self.n_neurons, self.n_sources):
+            raise ShapeError(
+                f"mask has shape {given.shape}, but (n_neurons, n_sources) = {(self.n_neurons, self.n_sources)}"
+            )
+        if given.dtype != bool and not np.isin(given, (0, 1)).all():
+            raise ConfigError("mask must hold only 0/1 or booleans")
+        self.mask: NDArray[np.bool_] = np.array(given, dtype=bool)
+        own = self.mask[np.arange(self.n_neurons), self.n_inputs + np.arange(self.n_neurons)]
+        if own.any():
+            raise ConfigError(
+                f"mask connects neuron {int(own.argmax())} to itself: leave the diagonal (column n_inputs + neuron) "
+                "empty, self-memory is the somatic filter's"
+            )
+        self.mask.flags.writeable = False
+        self._hash = hash((self.n_inputs, self.n_hidden, self.n_visible, self.mask.tobytes()))
+
+    @property
+    def n_neurons(self) -> int:
+        return self.n_hidden + self.n_visible
+
+    @property
+    def n_sources(self) -> int:
+        return self.n_inputs + self.n_hidden + self.n_visible
+
+    def __repr__(self) -> str:
+        return (
+            f"Topology(n_inputs={self.n_inputs}, n_hidden={self.n_hidden}, n_visible={self.n_visible}, "
+            f"synapses={int(self.mask.sum())})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Topology)
+            and (self.n_inputs, self.n_hidden, self.n_visible) == (other.n_inputs, other.n_hidden, other.n_visible)
+            and np.array_equal(self.mask, other.mask)
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @classmethod
+    def fully_connected(cls, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
+        """The paper's graph: inputs to all neurons, hidden to all other neurons, nothing out of the visible ones."""
+        mask = _empty_mask(n_inputs, n_hidden, n_visible)
+        mask[:, : n_inputs + n_hidden] = True
+        np.fill_diagonal(mask[:, n_inputs:], False)
+        return cls(n_inputs, n_hidden, n_visible, mask)
+
+    @classmethod
+    def layered(cls, n_inputs: int, hidden_layers: Sequence[int], n_visible: int) -> Topology:
+        """Feed-forward: inputs to the first hidden layer, each layer to the next, the last to the visible neurons.
+
+        Without hidden layers the inputs feed the visible neurons.
+        """
+        sizes = [n_inputs, *hidden_layers, n_visible]
+        mask = _empty_mask(n_inputs, sum(hidden_layers), n_visible)
+        source = 0
+        for before, after in zip(sizes[:-1], sizes[1:], strict=True):
+            row = source + before - n_inputs
+            mask[row : row + after, source : source + before] = True
+            source += before
+        return cls(n_inputs, sum(hidden_layers), n_visible, mask)
+
+    @classmethod
+    def random(cls, n_inputs: int, n_hidden: int, n_visible: int, density: float, seed: int = 0) -> Topology:
+        """Each possible synapse exists with probability ``density``, whatever it joins: cycles and feedback included."""
+        if not 0 <= density <= 1:
+            raise ConfigError(f"density must lie in [0, 1], got {density}")
+        empty = _empty_mask(n_inputs, n_hidden, n_visible)
+        mask = np.random.default_rng(seed).random(empty.shape) < density
+        np.fill_diagonal(mask[:, n_inputs:], False)
+        return cls(n_inputs, n_hidden, n_visible, mask)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, role: str = "role") -> Topology:
+        """From a ``networkx.DiGraph`` whose nodes carry ``role="input" | "hidden" | "visible"``.
+
+        Within each role, neurons keep the order of ``graph.nodes``. A self-loop stands for the self-memory that every
+        neuron has, and adds nothing.
+        """
+        if not graph.is_directed():
+            raise ConfigError("the graph is undirected: say which way spikes travel, with networkx.DiGraph")
+        members: dict[str, list[Any]] = {"input": [], "hidden": [], "visible": []}
+        for node, attributes in graph.nodes(data=True):
+            if attributes.get(role) not in members:
+                raise ConfigError(
+                    f"node {node!r} has {role}={attributes.get(role)!r}: it must be one of 'input', 'hidden', 'visible'"
+                )
+            members[attributes[role]].append(node)
+        n_inputs, n_hidden, n_visible = (len(nodes) for nodes in members.values())
+        column = {node: index for index, node in enumerate(sum(members.values(), []))}
+        mask = _empty_mask(n_inputs, n_hidden, n_visible)
+        for source, target in graph.edges():
+            if source == target:
+                continue
+            if column[target] < n_inputs:
+                raise ConfigError(f"edge {source!r} -> {target!r} leads into an input: inputs are not driven by neurons")
+            mask[column[target] - n_inputs, column[source]] = True
+        return cls(n_inputs, n_hidden, n_visible, mask)
+
+
+def _empty_mask(n_inputs: int, n_hidden: int, n_visible: int) -> NDArray[np.bool_]:
+    if min(n_inputs, n_hidden, n_visible) < 0:
+        raise ConfigError(f"sizes cannot be negative, got {(n_inputs, n_hidden, n_visible)}")
+    return np.zeros((n_hidden + n_visible, n_inputs + n_hidden + n_visible), dtype=bool)
