@@ -21,7 +21,7 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
     return context.make_array(array_type)(context, builder, array).data
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _atomic_increment(typing_context: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], arguments[0])
@@ -30,7 +30,7 @@ def _atomic_increment(typing_context: Any, array: Any) -> Any:
     return types.int64(array), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _atomic_load(typing_context: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], arguments[0])
@@ -39,23 +39,25 @@ def _atomic_load(typing_context: Any, array: Any) -> Any:
     return types.int64(array), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _yield_processor(typing_context: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         name = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
-        function = ir.Function(builder.module, ir.FunctionType(ir.IntType(32), []), name) if (
-            name not in builder.module.globals
-        ) else builder.module.globals[name]
+        function = (
+            ir.Function(builder.module, ir.FunctionType(ir.IntType(32), []), name)
+            if (name not in builder.module.globals)
+            else builder.module.globals[name]
+        )
         builder.call(function, [])
         return context.get_dummy_value()
 
     return types.void(), generate
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def wait_for_all(counter: Any, arrivals: int) -> None:
-    """Arrive, then wait until the (1,) int64 counter has reached ``arrivals`` (n_threads times the barrier's number)."""
-    _atomic_increment(counter)
+    """Arrive, then wait until the (1,) int64 counter has reached ``arrivals``: n_threads for each barrier so far."""
+    _atomic_increment(counter)  # type: ignore[call-arg]
     spins = 0
     while _atomic_load(counter) < arrivals:
         spins += 1

@@ -67,7 +67,11 @@ class Learner:
     ) -> None:
         self.network, self.threads = network, min(threads, network.n_neurons)
         self.dtype = parameters.dtype
-        self.learning_rate, self.kappa, self.gamma = self.dtype.type(learning_rate), float(kappa), self.dtype.type(gamma)
+        self.learning_rate, self.kappa, self.gamma = (
+            self.dtype.type(learning_rate),
+            float(kappa),
+            self.dtype.type(gamma),
+        )
         self.layout = layout(network, visible_private, self.dtype)
         plan, n, K = self.layout, network.n_neurons, n_compartments
         self.n_compartments = K
@@ -178,26 +182,10 @@ class Learner:
 
     def parameters(self) -> Parameters:
         self.settle()
-        self._synaptic[:, self.layout.private_sources] = self._private.reshape(
-            len(self._private), -1, self._synaptic.shape[2]
-        )
-        return Parameters(self._synaptic.copy(), self._somatic.copy(), self._bias.copy())
-
-    def state(self) -> State:
-        self.settle()
-        return State(
-            self.time,
-            self._shared_history,
-            self._history.copy(),
-            self._log_weights.copy(),
-            self._eligibility.copy(),
-            self._somatic_eligibility.copy(),
-            self._window_errors,
-            self._window_traces,
-        )
+        return self.take()[0].copy()
 
     def take(self) -> tuple[Parameters, State]:
-        """Parameters and state without a copy; the learner is not to be used afterwards."""
+        """Parameters and state without a copy: if the learner goes on, they change with it."""
         self.settle()
         self._synaptic[:, self.layout.private_sources] = self._private.reshape(
             len(self._private), -1, self._synaptic.shape[2]
@@ -235,6 +223,7 @@ class Learner:
             private_index=plan.private_index,
             absent_start=plan.absent_start,
             absent_column=plan.absent_column,
+            has_memory=self.network.has_memory,
             group=plan.group,
             drive=drive,
             gram=gram,
@@ -260,9 +249,7 @@ class Learner:
             importance=np.zeros((length, K)),
         )
 
-    def _shared_products(
-        self, traces: NDArray[Any], rows: slice
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def _shared_products(self, traces: NDArray[Any], rows: slice) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Of the block's traces R: drive W_0 . R_t and R_t . R_s for t in ``rows``, and the eligibility carried in."""
         wanted = traces[rows]
         drive = np.repeat(self._bias[None], len(wanted), axis=0)
@@ -285,10 +272,11 @@ class Learner:
         """(n_groups, len(left), len(right)): inner products over each group's shared sources; 1 more for the bias."""
         one = self.dtype.type(1)
         if self.layout.all_shared:
-            return (left @ right.T + one)[None]
+            full: NDArray[Any] = (left @ right.T + one)[None]
+            return full
         masks = self.layout.group_mask
         if min(len(left), len(right)) == 1:
-            products = (left * right) @ masks.T.astype(self.dtype) + one
+            products: NDArray[Any] = (left * right) @ masks.T.astype(self.dtype) + one
             return products.T.reshape(len(masks), len(left), len(right))
         return np.stack([left[:, mask] @ right[:, mask].T + one for mask in masks])
 
@@ -336,7 +324,8 @@ class Learner:
 
     def _window_fading(self) -> NDArray[Any]:
         """gamma^age of the window's steps, where the step just before the block has age 1."""
-        return self.gamma ** np.arange(self._window_errors.shape[2], 0, -1).astype(self.dtype)
+        fading: NDArray[Any] = self.gamma ** np.arange(self._window_errors.shape[2], 0, -1).astype(self.dtype)
+        return fading
 
 
 def _horizon(gamma: float, dtype: np.dtype[Any]) -> int:
@@ -348,5 +337,5 @@ def _horizon(gamma: float, dtype: np.dtype[Any]) -> int:
 
 def _traces_of(history: NDArray[np.uint8], table: NDArray[Any]) -> NDArray[Any]:
     """(..., n_basis) traces of (..., bytes) histories."""
-    trace: NDArray[Any] = sum(table[byte, history[..., byte]] for byte in range(len(table)))  # type: ignore[assignment]
+    trace: NDArray[Any] = sum(table[byte, history[..., byte]] for byte in range(len(table)))
     return trace

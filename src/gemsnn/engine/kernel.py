@@ -4,7 +4,8 @@ Sources are of two kinds. *Shared* sources (exogenous inputs, the bias, visible 
 alike in every compartment. With R_s their traces at step s, e_s^k a neuron's error (spike - sigmoid(u)) and
 signal_{k,r} the importance weights, the drive of step t through weights that change at every step is
 
-    W_t . R_t = W_0 . R_t + eta sum_{s<t} (R_s . R_t) a_{s,t},    a_{s,t+1} = a_{s,t} + gamma^(t-s) sum_k signal_{k,t} e_s^k
+    W_t . R_t = W_0 . R_t + eta sum_{s<t} (R_s . R_t) a_{s,t},
+    a_{s,t+1} = a_{s,t} + gamma^(t-s) sum_k signal_{k,t} e_s^k,
 
 so the caller passes ``drive`` = W_0 . R_t and ``gram`` = R_s . R_t (two matrix products), and gets ``accumulated`` = a
 back to write the weights once. Errors from before the block reach into it through ``carry``, which is their part of
@@ -43,6 +44,7 @@ class Block(NamedTuple):
     private_index: Any  # (n_neurons,): the neuron's place among the private sources, or -1
     absent_start: Any  # (n_neurons + 1,): row i has no synapse at private columns
     absent_column: Any  # absent_column[absent_start[i] : absent_start[i + 1]]
+    has_memory: Any  # (n_neurons,) bool: self-memory
     group: Any  # (n_neurons,): which Gram matrix is the neuron's (neurons with the same shared sources have the same)
     # the steps
     drive: Any  # (L, n_neurons) f, bias included
@@ -71,7 +73,7 @@ class Block(NamedTuple):
     importance: Any  # (L, K)
 
 
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_threads: int, counter: Any) -> None:
     """Run steps ``first`` to ``last`` - 1 of the block; with ``settle``, also apply the last step's update."""
     # Local names, so that the loops below touch plain arrays.
@@ -141,7 +143,8 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                     for c in range(n_basis_somatic):
                         e0 = gamma * somatic_eligibility[i, k, c] + errors[i, k, t - 1] * somatic_traces[i, k, c]
                         somatic_eligibility[i, k, c] = e0
-                        somatic[i, c] += eta * signal[k] * e0
+                        if b.has_memory[i]:
+                            somatic[i, c] += eta * signal[k] * e0
                 # Shared synapses: a_{s,t} = a_{s,t-1} + gamma^(t-1-s) sum_k signal_{k,t-1} e_s^k.
                 for s in range(t):
                     mixed[s] = zero
@@ -195,10 +198,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                     spike = uniforms[t, k, i] < probability
                 else:
                     x = i - n_hidden
-                    if b.clamped[t]:
-                        spike = targets[t, x] != 0
-                    else:
-                        spike = uniforms[t, k, i] < probability
+                    spike = targets[t, x] != 0 if b.clamped[t] else uniforms[t, k, i] < probability
                     agreement = potential if spike else -potential
                     visible_log_probability[t, k, x] = min(agreement, 0.0) - np.log1p(tail)
                 spikes[t, k, i] = spike
@@ -251,7 +251,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
             b.log_weights[k] = log_weights[k]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def filter_spikes(spikes: Any, taps: Any, skip: int) -> Any:
     """Traces (T - skip, n * n_basis) of the spikes (T, n): row t sees the spikes before row t + skip.
 

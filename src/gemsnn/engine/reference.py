@@ -140,7 +140,7 @@ def step(
         for i in range(n_neurons):  # each neuron on its own: its error, its traces, and the processor's message
             signal = processor.send(importance)
             eligibility.synaptic[:, i] += error[:, i, None, None] * synaptic_trace * mask[i, :, None]
-            eligibility.somatic[:, i] += error[:, i, None] * somatic_trace[:, i]
+            eligibility.somatic[:, i] += error[:, i, None] * somatic_trace[:, i] * network.has_memory[i]
             eligibility.bias[:, i] += error[:, i]
             synaptic[i] += learning_rate * np.tensordot(signal, eligibility.synaptic[:, i], axes=1)
             somatic[i] += learning_rate * np.tensordot(signal, eligibility.somatic[:, i], axes=1)

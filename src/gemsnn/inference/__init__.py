@@ -1,1 +1,18 @@
+"""Using a trained network: sampling, decoding a class with its probability, log-likelihood."""
 
+from gemsnn.inference.decoders import DECODERS, Prediction, class_patterns, predict
+from gemsnn.inference.likelihood import log_likelihood
+from gemsnn.inference.sampling import sample
+from gemsnn.model.readout import count_votes, decide, vote_probabilities
+
+__all__ = [
+    "DECODERS",
+    "Prediction",
+    "class_patterns",
+    "count_votes",
+    "decide",
+    "log_likelihood",
+    "predict",
+    "sample",
+    "vote_probabilities",
+]

@@ -1,1 +1,23 @@
+"""How good predictions are, and what they cost."""
 
+from gemsnn.metrics.calibration import (
+    Reliability,
+    brier_score,
+    expected_calibration_error,
+    negative_log_likelihood,
+    reliability,
+)
+from gemsnn.metrics.classification import accuracy
+from gemsnn.metrics.cost import Communication, communication, hidden_spikes_per_step
+
+__all__ = [
+    "Communication",
+    "Reliability",
+    "accuracy",
+    "brier_score",
+    "communication",
+    "expected_calibration_error",
+    "hidden_spikes_per_step",
+    "negative_log_likelihood",
+    "reliability",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.model.filters import Filter, RaisedCosine
@@ -20,6 +20,9 @@ class Network:
         The graph.
     synaptic_filter, somatic_filter
         Default: three raised cosines over ten steps, as in the paper. They may differ in every respect.
+    visible_memory
+        Whether visible neurons have self-memory, as in the paper. Without it their somatic weights stay exactly 0, so
+        that a read-out cannot learn to go on with whatever it did before.
 
     Examples
     --------
@@ -29,11 +32,16 @@ class Network:
     """
 
     def __init__(
-        self, topology: Topology, synaptic_filter: Filter | None = None, somatic_filter: Filter | None = None
+        self,
+        topology: Topology,
+        synaptic_filter: Filter | None = None,
+        somatic_filter: Filter | None = None,
+        visible_memory: bool = True,
     ) -> None:
         self.topology = topology
         self.synaptic_filter = RaisedCosine() if synaptic_filter is None else synaptic_filter
         self.somatic_filter = RaisedCosine() if somatic_filter is None else somatic_filter
+        self.visible_memory = bool(visible_memory)
 
     @classmethod
     def fully_connected(
@@ -43,9 +51,11 @@ class Network:
         n_visible: int,
         synaptic_filter: Filter | None = None,
         somatic_filter: Filter | None = None,
+        visible_memory: bool = True,
     ) -> Network:
         """The paper's network (see :meth:`Topology.fully_connected`)."""
-        return cls(Topology.fully_connected(n_inputs, n_hidden, n_visible), synaptic_filter, somatic_filter)
+        topology = Topology.fully_connected(n_inputs, n_hidden, n_visible)
+        return cls(topology, synaptic_filter, somatic_filter, visible_memory)
 
     @property
     def n_inputs(self) -> int:
@@ -72,6 +82,11 @@ class Network:
         """Number of past steps that the longer of the two filters sees."""
         return max(self.synaptic_filter.duration, self.somatic_filter.duration)
 
+    @property
+    def has_memory(self) -> NDArray[np.bool_]:
+        """(n_neurons,): which neurons have self-memory."""
+        return (np.arange(self.n_neurons) < self.n_hidden) | self.visible_memory
+
     def __repr__(self) -> str:
         return f"Network({self.topology!r}, synaptic={self.synaptic_filter!r}, somatic={self.somatic_filter!r})"
 
@@ -81,10 +96,11 @@ class Network:
             and self.topology == other.topology
             and self.synaptic_filter == other.synaptic_filter
             and self.somatic_filter == other.somatic_filter
+            and self.visible_memory == other.visible_memory
         )
 
     def __hash__(self) -> int:
-        return hash((self.topology, self.synaptic_filter, self.somatic_filter))
+        return hash((self.topology, self.synaptic_filter, self.somatic_filter, self.visible_memory))
 
     def init(
         self,
@@ -133,10 +149,14 @@ class Network:
                 )
             if not np.isfinite(array).all():
                 raise DataError(f"parameters.{name} holds NaN or infinite values: training may have diverged")
-        absent = (parameters.synaptic != 0).any(axis=2) & ~self.topology.mask
+        absent = parameters.synaptic[~self.topology.mask]
         if absent.any():
-            neuron, source = np.argwhere(absent)[0].tolist()
+            neuron, source = np.argwhere(~self.topology.mask)[absent.any(axis=1).argmax()].tolist()
             raise ConfigError(
                 f"parameters.synaptic[{neuron}, {source}] is not 0, but the graph has no synapse there: "
                 "multiply by topology.mask[:, :, None]"
+            )
+        if not self.visible_memory and parameters.somatic[self.n_hidden :].any():
+            raise ConfigError(
+                "parameters.somatic is not 0 for visible neurons, but the network has visible_memory=False"
             )

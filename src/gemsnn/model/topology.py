@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ class Topology:
         sizes = [n_inputs, *hidden_layers, n_visible]
         mask = _empty_mask(n_inputs, sum(hidden_layers), n_visible)
         source = 0
-        for before, after in zip(sizes[:-1], sizes[1:], strict=True):
+        for before, after in pairwise(sizes):
             row = source + before - n_inputs
             mask[row : row + after, source : source + before] = True
             source += before
@@ -99,7 +100,7 @@ class Topology:
 
     @classmethod
     def random(cls, n_inputs: int, n_hidden: int, n_visible: int, density: float, seed: int = 0) -> Topology:
-        """Each possible synapse exists with probability ``density``, whatever it joins: cycles and feedback included."""
+        """Each possible synapse exists with probability ``density``: cycles and feedback included."""
         if not 0 <= density <= 1:
             raise ConfigError(f"density must lie in [0, 1], got {density}")
         empty = _empty_mask(n_inputs, n_hidden, n_visible)
@@ -124,13 +125,13 @@ class Topology:
                 )
             members[attributes[role]].append(node)
         n_inputs, n_hidden, n_visible = (len(nodes) for nodes in members.values())
-        column = {node: index for index, node in enumerate(sum(members.values(), []))}
+        column = {node: index for index, node in enumerate(chain(*members.values()))}
         mask = _empty_mask(n_inputs, n_hidden, n_visible)
         for source, target in graph.edges():
             if source == target:
                 continue
             if column[target] < n_inputs:
-                raise ConfigError(f"edge {source!r} -> {target!r} leads into an input: inputs are not driven by neurons")
+                raise ConfigError(f"edge {source!r} -> {target!r} leads into an input, which neurons cannot drive")
             mask[column[target] - n_inputs, column[source]] = True
         return cls(n_inputs, n_hidden, n_visible, mask)
 

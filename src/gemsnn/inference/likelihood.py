@@ -1,0 +1,58 @@
+"""How probable a desired output is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_expit, logsumexp
+
+from gemsnn.inference.sampling import batch_of_sequences, draws, run
+from gemsnn.learning.learn import ENGINES
+from gemsnn.model import Network, Parameters
+from gemsnn.model.checks import one_of, spike_array, whole_number
+
+
+def log_likelihood(
+    network: Network,
+    parameters: Parameters,
+    inputs: ArrayLike,
+    targets: ArrayLike,
+    n_samples: int = 20,
+    seed: int = 0,
+    engine: str = "compiled",
+    *,
+    example: int = 0,
+    threads: int = 1,
+) -> Any:
+    """Estimate log p(targets) = log of the mean over ``n_samples`` hidden realisations of p(targets || hidden).
+
+    Parameters
+    ----------
+    inputs, targets
+        (T, n_inputs) and (T, n_visible), or (N, T, ...) for many sequences at once.
+
+    Returns
+    -------
+    A float, or (N,) floats.
+    """
+    network.check_parameters(parameters)
+    one_of("engine", engine, ENGINES)
+    n_samples = whole_number("n_samples", n_samples, 1)
+    batch, single = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
+    N, T = batch.shape[:2]
+    wanted = np.asarray(targets)[None] if single else np.asarray(targets)
+    clean = spike_array("targets", wanted, {"N": N, "T": T, "n_visible": network.n_visible})
+    uniforms_of = draws(network, n_samples, T, whole_number("seed", seed, 0), example, visible=False)
+    potential = run(network, parameters, batch, n_samples, uniforms_of, clean, engine, threads).visible_potential
+    estimate = log_mean_probability(potential, clean[:, :, None, :])
+    return float(estimate[0]) if single else estimate
+
+
+def log_mean_probability(potential: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
+    """log mean_k p(x || h^k) from visible potentials (..., T, K, n_visible); broadcasts with the targets' shape."""
+    u = potential.astype(np.float64)
+    per_compartment = log_expit(np.where(targets != 0, u, -u)).sum(axis=(-3, -1))  # (..., K)
+    estimate: NDArray[np.float64] = logsumexp(per_compartment, axis=-1) - np.log(per_compartment.shape[-1])
+    return estimate

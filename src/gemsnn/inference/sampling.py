@@ -1,0 +1,107 @@
+"""Free running: every neuron draws its own spikes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.engine import reference
+from gemsnn.engine.randomness import Uniforms
+from gemsnn.engine.simulate import Simulation, simulate
+from gemsnn.learning.learn import ENGINES
+from gemsnn.model import Network, Parameters
+from gemsnn.model.checks import one_of, spike_array, uniform_array, whole_number
+
+
+def sample(
+    network: Network,
+    parameters: Parameters,
+    inputs: ArrayLike,
+    n_compartments: int = 1,
+    seed: int = 0,
+    uniforms: ArrayLike | None = None,
+    engine: str = "compiled",
+    *,
+    example: int = 0,
+    threads: int = 1,
+) -> NDArray[np.bool_]:
+    """Spikes of all neurons, hidden then visible, in response to the inputs.
+
+    Parameters
+    ----------
+    inputs
+        (T, n_inputs), or (N, T, n_inputs) for many sequences at once.
+    uniforms
+        (T, K, n_neurons), or (N, T, K, n_neurons), instead of random draws.
+    seed, example
+        Key of the random draws; sequence n of a batch has the key ``example + n``.
+
+    Returns
+    -------
+    (T, K, n_neurons) or (N, T, K, n_neurons) bool.
+    """
+    network.check_parameters(parameters)
+    one_of("engine", engine, ENGINES)
+    K = whole_number("n_compartments", n_compartments, 1)
+    seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
+    batch, single = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
+    N, T = batch.shape[:2]
+    if uniforms is None:
+        uniforms_of = draws(network, K, T, seed, example, visible=True)
+    else:
+        given = np.asarray(uniforms)[None] if single else np.asarray(uniforms)
+        given = uniform_array("uniforms", given, {"N": N, "T": T, "K": K, "n_neurons": network.n_neurons})
+        uniforms_of = given.__getitem__
+    spikes = run(network, parameters, batch, K, uniforms_of, None, engine, threads).spikes
+    return spikes[0] if single else spikes
+
+
+def run(
+    network: Network,
+    parameters: Parameters,
+    inputs: NDArray[Any],
+    n_compartments: int,
+    uniforms_of: Callable[[int], NDArray[np.float64]],
+    targets: NDArray[Any] | None,
+    engine: str,
+    threads: int = 1,
+) -> Simulation:
+    """Without learning, on either engine (see :func:`gemsnn.engine.simulate.simulate`)."""
+    if engine == "compiled":
+        return simulate(network, parameters, inputs, n_compartments, uniforms_of, targets, threads)
+    spikes, potential = [], []
+    exact = parameters.astype(np.float64)
+    for n, sequence in enumerate(inputs):
+        state, uniforms = reference.init(network, n_compartments), uniforms_of(n)
+        for t in range(len(sequence)):
+            potential.append(reference.potentials(network, exact, state.history)[0][:, network.n_hidden :])
+            target_t = None if targets is None else targets[n, t]
+            _, state, info = reference.step(  # a learning rate of 0 leaves the weights alone
+                network, exact, state, sequence[t], target_t, uniforms[t], 0.0, 1.0, 1.0, reference.CentralProcessor()
+            )
+            spikes.append(info.spikes)
+    shape = (*inputs.shape[:2], n_compartments, -1)
+    return Simulation(np.stack(spikes).reshape(shape), np.stack(potential).reshape(shape))
+
+
+def draws(
+    network: Network, n_compartments: int, n_steps: int, seed: int, example: int, visible: bool
+) -> Callable[[int], NDArray[np.float64]]:
+    """The random draws of sequence n: (T, K, n_hidden), or with the visible neurons' (T, K, n_neurons)."""
+
+    def uniforms_of(n: int) -> NDArray[np.float64]:
+        n_visible = network.n_visible if visible else 0
+        return Uniforms(seed, example + n, n_compartments, network.n_hidden, n_visible).draw(n_steps)
+
+    return uniforms_of
+
+
+def batch_of_sequences(name: str, value: ArrayLike, width: int, width_name: str) -> tuple[NDArray[np.uint8], bool]:
+    """(N, T, width) spikes, and whether one sequence (T, width) was given."""
+    array = np.asarray(value)
+    if array.ndim == 3:
+        return spike_array(name, array, {"N": None, "T": None, width_name: width}), False
+    return spike_array(name, array, {"T": None, width_name: width})[None], True

@@ -1,0 +1,173 @@
+"""Learning from one sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.engine import compiled, reference
+from gemsnn.engine.randomness import Uniforms
+from gemsnn.errors import ConfigError
+from gemsnn.learning.gem import GEM
+from gemsnn.model import Network, Parameters
+from gemsnn.model.checks import one_of, spike_array, uniform_array, whole_number
+
+ENGINES = ("compiled", "reference")
+State = compiled.State | reference.State
+
+
+@dataclass(frozen=True, eq=False)
+class LearnResult:
+    """What learning from a sequence of T steps with K compartments gives.
+
+    Attributes
+    ----------
+    parameters
+        After the last step.
+    state
+        What a following call needs to go on as if there had been no break: pass it as ``state``.
+    log_weights, importance, log_likelihood
+        (T, K): v, its SoftMax over compartments, and the log-probability of the visible spikes.
+    hidden
+        (T, K, n_hidden) bool.
+    messages
+        Real numbers sent to the central processor and back to the neurons; counted by the reference engine only.
+    """
+
+    parameters: Parameters
+    state: State
+    log_weights: NDArray[np.float64]
+    importance: NDArray[np.float64]
+    log_likelihood: NDArray[np.float64]
+    hidden: NDArray[np.bool_]
+    messages: tuple[int, int] | None = None
+
+
+def learn(
+    network: Network,
+    parameters: Parameters,
+    rule: GEM,
+    inputs: ArrayLike,
+    targets: ArrayLike,
+    n_compartments: int = 1,
+    seed: int = 0,
+    uniforms: ArrayLike | None = None,
+    engine: str = "compiled",
+    *,
+    example: int = 0,
+    threads: int = 1,
+    state: State | None = None,
+) -> LearnResult:
+    """Learn to produce ``targets`` in response to ``inputs``; the weights change at every step.
+
+    Parameters
+    ----------
+    network, parameters, rule
+        What learns, from where, and how. None of them is modified.
+    inputs
+        (T, n_inputs) of 0/1.
+    targets
+        (T, n_visible) of 0/1: any spike pattern.
+    n_compartments
+        K.
+    seed, example
+        Key of the random draws, with the compartment's number.
+    uniforms
+        (T, K, n_hidden) in [0, 1], instead of random draws.
+    engine
+        ``"compiled"``, or ``"reference"``: float64 NumPy, slow, line by line the paper.
+    threads
+        Of the compiled engine; the result does not depend on it.
+    state
+        ``result.state`` of an earlier call, to go on where it stopped.
+
+    Examples
+    --------
+    >>> import numpy as np, gemsnn
+    >>> network = gemsnn.Network.fully_connected(n_inputs=4, n_hidden=3, n_visible=2)
+    >>> inputs, targets = np.ones((10, 4)), np.zeros((10, 2))
+    >>> result = gemsnn.learn(network, network.init(seed=0), gemsnn.GEM(), inputs, targets, n_compartments=5)
+    >>> result.importance.shape
+    (10, 5)
+    """
+    network.check_parameters(parameters)
+    one_of("engine", engine, ENGINES)
+    K = whole_number("n_compartments", n_compartments, 1)
+    whole_number("threads", threads, 1)
+    seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
+    clean_inputs = spike_array("inputs", inputs, {"T": None, "n_inputs": network.n_inputs})
+    T = len(clean_inputs)
+    clean_targets = spike_array("targets", targets, {"T": T, "n_visible": network.n_visible})
+    if uniforms is not None:
+        uniforms = uniform_array("uniforms", uniforms, {"T": T, "K": K, "n_hidden": network.n_hidden})
+    if state is not None:
+        _check_state(state, engine, K)
+    return learn_unchecked(
+        network, parameters, rule, clean_inputs, clean_targets, K, seed, uniforms, engine,
+        example=example, threads=threads, state=state,
+    )  # fmt: skip
+
+
+def learn_unchecked(
+    network: Network,
+    parameters: Parameters,
+    rule: GEM,
+    inputs: NDArray[Any],
+    targets: NDArray[Any],
+    n_compartments: int = 1,
+    seed: int = 0,
+    uniforms: NDArray[np.float64] | None = None,
+    engine: str = "compiled",
+    *,
+    example: int = 0,
+    threads: int = 1,
+    state: State | None = None,
+) -> LearnResult:
+    """:func:`learn` for inner loops: trusts its arguments (spikes as uint8 or bool, contiguous)."""
+    if uniforms is None:
+        start = 0 if state is None else state.time
+        uniforms = Uniforms(seed, example, n_compartments, network.n_hidden, start=start).draw(len(inputs))
+    n_hidden, eta, kappa, gamma = network.n_hidden, rule.learning_rate, rule.kappa, rule.gamma
+    begin: Any = state
+    if engine == "compiled":
+        learner = compiled.Learner(
+            network,
+            parameters,
+            n_compartments,
+            eta,
+            kappa,
+            gamma,
+            state=begin,
+            threads=threads,
+        )
+        info: Any = learner.run(inputs, targets, uniforms)
+        learned, new_state = learner.take()
+        messages = None
+    else:
+        processor = reference.CentralProcessor()
+        begin = reference.init(network, n_compartments) if state is None else state
+        exact, new_state, info = reference.run(  # type: ignore[assignment]
+            network, parameters.astype(np.float64), begin, inputs, targets, uniforms, eta, kappa, gamma, processor
+        )
+        learned = exact.astype(parameters.dtype)
+        messages = (processor.reals_received, processor.reals_sent)
+    return LearnResult(
+        parameters=learned,
+        state=new_state,
+        log_weights=info.log_weights,
+        importance=info.importance,
+        log_likelihood=info.log_likelihood,
+        hidden=info.spikes[:, :, :n_hidden],
+        messages=messages,
+    )
+
+
+def _check_state(state: Any, engine: str, n_compartments: int) -> None:
+    wanted = compiled.State if engine == "compiled" else reference.State
+    if not isinstance(state, wanted):
+        raise ConfigError(f"state does not come from the {engine} engine: pass result.state of a call with this engine")
+    if state.log_weights.size != n_compartments:
+        raise ConfigError(f"state has {state.log_weights.size} compartments, but n_compartments is {n_compartments}")

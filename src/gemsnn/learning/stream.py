@@ -1,0 +1,148 @@
+"""Learning from, and predicting on, an endless stream: one step at a time, in constant memory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.engine import reference
+from gemsnn.engine.compiled import Learner
+from gemsnn.engine.randomness import Uniforms
+from gemsnn.learning.gem import GEM
+from gemsnn.learning.learn import ENGINES
+from gemsnn.model import Network, Parameters
+from gemsnn.model.checks import one_of, spike_array, whole_number
+from gemsnn.model.readout import count_votes, decide, vote_probabilities
+
+_DRAWS_AHEAD = 64  # steps drawn at a time
+
+
+class StreamInfo(NamedTuple):
+    """What one step is worth knowing for."""
+
+    time: int  # steps since the last reset, this one included
+    spikes: NDArray[np.bool_]  # (K, n_neurons)
+    log_likelihood: NDArray[np.float64]  # (K,): of the visible spikes of this step
+    log_weights: NDArray[np.float64]  # (K,)
+    importance: NDArray[np.float64]  # (K,)
+    counts: NDArray[np.int64]  # (K, n_visible): visible spikes of the free-running steps so far
+    votes: NDArray[np.int64]  # (n_visible,): one vote a compartment; 0 before any free-running step
+    probabilities: NDArray[np.float64]  # (n_visible,): SoftMax of the votes
+
+
+class Stream:
+    """A network that lives on: it learns when a step has a target, and runs freely when it has none.
+
+    While running freely nothing is learned; log-weights and eligibility fade as time passes. Visible spikes of the
+    free-running steps are counted: :meth:`votes` and :meth:`probabilities` say at any moment what they amount to.
+
+    Parameters
+    ----------
+    network, parameters, rule
+        What learns, from where, and how.
+    n_compartments
+        K.
+    seed
+        Key of the random draws.
+    engine
+        ``"compiled"`` or ``"reference"``.
+
+    Examples
+    --------
+    >>> import numpy as np, gemsnn
+    >>> network = gemsnn.Network.fully_connected(n_inputs=4, n_hidden=3, n_visible=2)
+    >>> stream = gemsnn.Stream(network, network.init(seed=0), gemsnn.GEM(), n_compartments=5)
+    >>> for _ in range(20):
+    ...     info = stream.step(np.ones(4), np.array([1, 0]))  # learns
+    >>> info = stream.step(np.ones(4))  # predicts
+    >>> int(info.votes.sum())
+    5
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        parameters: Parameters,
+        rule: GEM,
+        n_compartments: int = 1,
+        seed: int = 0,
+        engine: str = "compiled",
+        threads: int = 1,
+    ) -> None:
+        network.check_parameters(parameters)
+        self.network, self.rule = network, rule
+        self.n_compartments = whole_number("n_compartments", n_compartments, 1)
+        self._seed, self._example = whole_number("seed", seed, 0), 0
+        self._engine, self._threads = one_of("engine", engine, ENGINES), whole_number("threads", threads, 1)
+        self._begin(parameters)
+
+    def _begin(self, parameters: Parameters) -> None:
+        network, K = self.network, self.n_compartments
+        self.time = self._free_steps = 0
+        self._counts = np.zeros((K, network.n_visible), dtype=np.int64)
+        self._importance = np.full(K, 1 / K)
+        self._uniforms = Uniforms(self._seed, self._example, K, network.n_hidden, network.n_visible)
+        if self._engine == "compiled":
+            rule = self.rule
+            self._learner = Learner(
+                network, parameters, K, rule.learning_rate, rule.kappa, rule.gamma,
+                visible_private=True, threads=self._threads,
+            )  # fmt: skip
+        else:
+            self._dtype = parameters.dtype
+            self._parameters, self._state = parameters.astype(np.float64), reference.init(network, K)
+
+    @property
+    def parameters(self) -> Parameters:
+        """The weights as they are after the last step (a copy)."""
+        return self._learner.parameters() if self._engine == "compiled" else self._parameters.astype(self._dtype)
+
+    @property
+    def importance(self) -> NDArray[np.float64]:
+        """(K,): importance weights after the last step; uniform before the first."""
+        return self._importance.copy()
+
+    def step(self, inputs_t: ArrayLike, target_t: ArrayLike | None = None) -> StreamInfo:
+        """One time step, from (n_inputs,) input spikes and, to learn, (n_visible,) desired visible spikes."""
+        x = spike_array("inputs_t", inputs_t, {"n_inputs": self.network.n_inputs})
+        target = None if target_t is None else spike_array("target_t", target_t, {"n_visible": self.network.n_visible})
+        if self.time % _DRAWS_AHEAD == 0:
+            self._ahead = self._uniforms.draw(_DRAWS_AHEAD)
+        uniforms_t = self._ahead[self.time % _DRAWS_AHEAD]
+        if self._engine == "compiled":
+            spikes, log_likelihood, log_weights, importance = self._learner.step(x, target, uniforms_t)
+        else:
+            self._parameters, self._state, info = reference.step(
+                self.network, self._parameters, self._state, x, target, uniforms_t,
+                self.rule.learning_rate, self.rule.kappa, self.rule.gamma, reference.CentralProcessor(),
+            )  # fmt: skip
+            spikes, log_likelihood, log_weights, importance = info
+        self.time += 1
+        self._importance = importance
+        if target is None:
+            self._free_steps += 1
+            self._counts += spikes[:, self.network.n_hidden :]
+        votes = self.votes()
+        return StreamInfo(
+            self.time, spikes, log_likelihood, log_weights, importance,
+            self._counts.copy(), votes, vote_probabilities(votes),
+        )  # fmt: skip
+
+    def votes(self) -> NDArray[np.int64]:
+        """(n_visible,): votes of the compartments so far, from the free-running steps since the last reset."""
+        return count_votes(self._counts) if self._free_steps else np.zeros(self.network.n_visible, dtype=np.int64)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """(n_visible,): class probabilities so far, uniform before any free-running step."""
+        return vote_probabilities(self.votes())
+
+    def predict(self) -> int:
+        """The winning class so far; ties as :func:`gemsnn.inference.predict` breaks them."""
+        return int(decide(self.votes(), self._counts))
+
+    def reset(self) -> None:
+        """Silence before a new example: traces, eligibility, log-weights and counts go to zero; the weights stay."""
+        self._example += 1
+        self._begin(self.parameters)

@@ -1,0 +1,60 @@
+"""Checks at the door: what a public function is given becomes a clean array, or a clear error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.errors import ConfigError, DataError, ShapeError
+
+
+def spike_array(name: str, value: ArrayLike, shape: dict[str, int | None]) -> NDArray[np.uint8]:
+    """A 0/1 array as uint8. ``shape`` names each dimension and gives its size, or None where any size will do."""
+    array = np.asarray(value)
+    check_shape(name, array, shape)
+    if array.dtype == bool:
+        return np.ascontiguousarray(array).view(np.uint8)
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"{name} must hold spikes, 0 or 1, but its dtype is {array.dtype}")
+    wrong = array > 1 if array.dtype == np.uint8 else (array != 0) & (array != 1)  # NaN is neither
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        raise DataError(f"{name} must hold spikes, 0 or 1, but {name}[{', '.join(map(str, place))}] is {array[place]}")
+    return np.ascontiguousarray(array, dtype=np.uint8)
+
+
+def uniform_array(name: str, value: ArrayLike, shape: dict[str, int | None]) -> NDArray[np.float64]:
+    """Draws in [0, 1]."""
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    check_shape(name, array, shape)
+    if array.size and not (array.min() >= 0 and array.max() <= 1):
+        raise DataError(f"{name} must lie in [0, 1]")
+    return array
+
+
+def check_shape(name: str, array: NDArray[Any], shape: dict[str, int | None]) -> None:
+    fits = array.ndim == len(shape) and all(
+        want is None or have == want for have, want in zip(array.shape, shape.values(), strict=True)
+    )
+    if not fits:
+        names = ", ".join(shape)
+        sizes = ", ".join("any" if size is None else str(size) for size in shape.values())
+        comma = "," if len(shape) == 1 else ""
+        raise ShapeError(f"{name} has shape {array.shape}, but ({names}{comma}) = ({sizes}{comma}) is needed")
+    if 0 in array.shape[: 1 if "T" in shape else 0]:
+        raise ShapeError(f"{name} has shape {array.shape}: there must be at least one time step")
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """An integer of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ConfigError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise ConfigError(f"unknown {name} {value!r}: choose one of {', '.join(map(repr, choices))}")
+    return str(value)
