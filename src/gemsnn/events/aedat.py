@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gemsnn.errors import DataError
-from gemsnn.events.files import read_bytes, unwrap, warn_damage, whole_records
+from gemsnn.events.files import read_bytes, unwrap, warn_of_damage, whole_records
 from gemsnn.events.records import EVENT_DTYPE, Events, as_events
 
 SENSOR_SIZE = (128, 128)
@@ -127,15 +127,13 @@ def parse_aedat(data: bytes, name: str) -> Events:
             "128 x 128 sensor; the file is damaged, or not a DVS128 recording in AEDAT 1.0 or 2.0"
         )
     times, usable = unwrap(records["time"].astype(np.int64), bits=32)
-    if usable < count:
-        offset = header.size + usable * record.itemsize
-        warn_damage(f"{name}: time jumps back at byte {offset}; the {usable} events before it were read")
-        address = address[:usable]
+    address = address[:usable]
     events = np.empty(usable, dtype=EVENT_DTYPE)
     events["x"] = 127 - ((address >> 1) & 0x7F)
     events["y"] = address >> 8
     events["t"] = times
     events["p"] = ~address & 1
+    warn_of_damage(data, header.size, record.itemsize, usable if usable < count else None, name)
     return events
 
 

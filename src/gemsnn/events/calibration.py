@@ -7,9 +7,10 @@ real recordings is docs/simulator.md, made by `python benchmarks/calibrate_simul
 from gemsnn.events.simulator import DVS
 
 MNIST_DVS_SCALE_4 = DVS(
-    scale=1.25,
+    scale=1.2,
+    stretch=1.03,
     centre_row=60.4,
-    centre_column=64.1,
+    centre_column=63.4,
     row_swing=5.6,
     column_swing=2.2,
     period=1.25,
@@ -17,7 +18,11 @@ MNIST_DVS_SCALE_4 = DVS(
     column_turn=0.29,
     start_jitter=0.02,
     frame_rate=74.94,
-    blur=0.6,
+    animation_rate=61.4,
+    animation_jitter=0.006,
+    edge_level=0.5,
+    edge_gain=10.0,
+    blur=0.3,
     dark=0.1,
     threshold_on=0.3,
     threshold_off=0.3,

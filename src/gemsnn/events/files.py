@@ -31,14 +31,11 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
 
 
 def whole_records(data: bytes, start: int, size: int, name: str) -> int:
-    """Number of whole records of `size` bytes from `start` on; a rest that is cut off is left out with a warning."""
+    """Number of whole records of `size` bytes from `start` on; none at all is a `DataError`."""
     count, rest = divmod(len(data) - start, size)
     if count == 0:
         cut = f" and a cut one of {rest} bytes" if rest else ""
         raise DataError(f"{name}: no events{cut} at byte {start} where the first should be; the recording is empty")
-    if rest:
-        offset = start + count * size
-        warn_damage(f"{name}: cut inside a record at byte {offset}; the {count} whole events before it were read")
     return count
 
 
@@ -69,6 +66,13 @@ def unwrap(stamps: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int
     return times, usable
 
 
-def warn_damage(message: str) -> None:
-    """Tell the caller of the public reader that a recording was read only in part."""
+def warn_of_damage(data: bytes, start: int, size: int, back: int | None, name: str) -> None:
+    """Warn if a recording was read only in part: up to record `back`, where time jumps back, or to a cut record."""
+    if back is not None:
+        message = f"{name}: time jumps back at byte {start + back * size}; the {back} events before it were read"
+    elif (len(data) - start) % size:
+        count = (len(data) - start) // size
+        message = f"{name}: cut inside a record at byte {start + count * size}; the {count} events before it were read"
+    else:
+        return
     warnings.warn(message, DamageWarning, stacklevel=4)

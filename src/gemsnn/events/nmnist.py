@@ -13,7 +13,7 @@ from os import PathLike
 import numpy as np
 
 from gemsnn.errors import DataError
-from gemsnn.events.files import read_bytes, unwrap, warn_damage, whole_records
+from gemsnn.events.files import read_bytes, unwrap, warn_of_damage, whole_records
 from gemsnn.events.records import EVENT_DTYPE, Events, as_events
 
 SENSOR_SIZE = (34, 34)
@@ -65,13 +65,13 @@ def parse_nmnist(data: bytes, name: str, sensor_size: tuple[int, int] = SENSOR_S
         if not len(kept):
             raise DataError(f"{name}: only clock overflow marks and no event (byte 0); the recording is empty")
     times, usable = unwrap(stamps[kept], bits=23)
-    if usable < len(kept):
-        warn_damage(f"{name}: time jumps back at byte {5 * kept[usable]}; the {usable} events before it were read")
-        kept = kept[:usable]
+    back = int(kept[usable]) if usable < len(kept) else None
+    kept = kept[:usable]
     events = np.empty(usable, dtype=EVENT_DTYPE)
     events["x"], events["y"] = x[kept], y[kept]
     events["t"] = times
     events["p"] = high[kept] >> 7
+    warn_of_damage(data, 0, 5, back, name)
     return events
 
 

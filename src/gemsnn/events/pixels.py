@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 @njit(cache=True, nogil=True)
 def watch(
     picture: NDArray[np.float64],
-    oversampling: float,
-    scale: float,
+    step: NDArray[np.float64],
     path: NDArray[np.float64],
     frame_us: NDArray[np.float64],
     first: NDArray[np.int64],
@@ -39,9 +38,9 @@ def watch(
     Parameters
     ----------
     picture : (height, width)
-        Brightness 0..1, blurred as the lens does, `oversampling` samples an image pixel.
-    scale
-        Sensor pixels an image pixel.
+        Brightness 0..1, blurred as the lens does.
+    step : (2,)
+        Samples of the picture from one sensor pixel to the next, along rows and columns.
     path : (n_frames, 2)
         Where the picture's centre is in each frame, as sensor row and column of the upright picture.
     frame_us : (n_frames + 1,)
@@ -69,7 +68,6 @@ def watch(
     columns = np.empty(capacity, dtype=np.int64)
     polarities = np.empty(capacity, dtype=np.int64)
     count = 0
-    step = oversampling / scale
     for i in range(n_rows):
         for j in range(n_columns):
             voltage = np.nan
@@ -80,8 +78,8 @@ def watch(
             blind = refractory_us[i, j]
             for k in range(n_frames):
                 # Light on this pixel: the picture at the pixel's place, between its four nearest samples.
-                u = (first[0] + i - path[k, 0]) * step + 0.5 * (height - 1)
-                v = (first[1] + j - path[k, 1]) * step + 0.5 * (width - 1)
+                u = (first[0] + i - path[k, 0]) * step[0] + 0.5 * (height - 1)
+                v = (first[1] + j - path[k, 1]) * step[1] + 0.5 * (width - 1)
                 bright = 0.0
                 if 0.0 <= u < height - 1 and 0.0 <= v < width - 1:
                     a, b = int(u), int(v)

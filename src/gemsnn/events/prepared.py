@@ -69,7 +69,7 @@ def example_from_events(
 class Split:
     """The training or the test examples of a prepared file; spikes are read from disk when asked for."""
 
-    def __init__(self, file: h5py.File, name: SplitName, n_steps: int, n_inputs: int) -> None:
+    def __init__(self, file: h5py.File, name: SplitName, n_steps: int, n_inputs: int, n_classes: int) -> None:
         group = file[name]
         self.name: SplitName = name
         self.labels: NDArray[np.int64] = group["labels"][:]
@@ -77,14 +77,17 @@ class Split:
         self._group = group
         self._spikes = group["spikes"]
         self._shape = (n_steps, n_inputs)
+        if self._spikes.shape != (len(self.labels), _packed_width(n_steps * n_inputs)):
+            raise ValueError(f"{name} spikes have the wrong shape {self._spikes.shape}")
+        if len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < n_classes:
+            raise ValueError(f"{name} labels are no class indices")
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, index: int) -> NDArray[np.bool_]:
         """Spikes of one example, (T, n_inputs)."""
-        position = self._position(index)
-        return _unpack(self._spikes[position], self._shape)
+        return _unpack(self._packed(index), self._shape)
 
     def __iter__(self) -> Iterator[NDArray[np.bool_]]:
         return (self[i] for i in range(len(self)))
@@ -121,6 +124,14 @@ class Split:
             return None
         return _unpack(self._group["planes"][position], (self._shape[0], 2, *shape))
 
+    def _packed(self, index: int) -> NDArray[np.uint8]:
+        position = self._position(index)
+        try:
+            packed: NDArray[np.uint8] = self._spikes[position]
+        except OSError as error:
+            raise DataError(f"{self._group.file.filename}: {self.name} example {index} is damaged ({error})") from None
+        return packed
+
     def _position(self, index: int) -> int:
         if not -len(self) <= index < len(self):
             raise IndexError(f"example {index} of {len(self)} in the {self.name} split")
@@ -148,9 +159,9 @@ class PreparedData:
                 "n_inputs": self.n_inputs,
                 "n_steps": self.n_steps,
             }
-            self.train = Split(self._file, "train", self.n_steps, self.n_inputs)
-            self.test = Split(self._file, "test", self.n_steps, self.n_inputs)
-        except (KeyError, TypeError, ValueError, OSError) as error:
+            self.train = Split(self._file, "train", self.n_steps, self.n_inputs, self.n_classes)
+            self.test = Split(self._file, "test", self.n_steps, self.n_inputs, self.n_classes)
+        except (KeyError, TypeError, ValueError, AttributeError, OSError, RuntimeError) as error:  # h5py has many ways
             self._file.close()
             raise DataError(f"{self.path}: damaged prepared file ({error}); make it again") from None
 
@@ -173,12 +184,9 @@ class PreparedData:
     def verify(self) -> None:
         """Read everything and compare it with the fingerprint; a `DataError` if a bit has changed."""
         digest = _Digest(self.n_steps, self.n_inputs, self.classes, self.preprocessing)
-        try:
-            for split in self.splits:
-                for i in range(len(split)):
-                    digest.add(split.name, int(split.labels[i]), split._spikes[i])
-        except OSError as error:
-            raise DataError(f"{self.path}: damaged prepared file ({error}); make it again") from None
+        for split in self.splits:
+            for i in range(len(split)):
+                digest.add(split.name, int(split.labels[i]), split._packed(i))
         if digest.hexdigest() != self.fingerprint:
             raise DataError(f"{self.path}: the content does not fit its fingerprint; the file was changed or damaged")
 
@@ -279,7 +287,7 @@ class PreparedWriter:
         group = self._file.create_group(name)
 
         def packed(key: str, cells: int) -> None:
-            width = max(1, -(-cells // 8))
+            width = _packed_width(cells)
             group.create_dataset(key, shape=(n, width), dtype=np.uint8, chunks=(1, width) if n else None)
 
         packed("spikes", self._shape[0] * self._shape[1])
@@ -481,11 +489,15 @@ def _open(path: Path) -> h5py.File:
     except OSError as error:
         raise DataError(f"{path}: cannot be opened: {error.strerror or error}") from None
     try:
-        file = h5py.File(path, "r", locking=False)
+        # No chunk cache: a chunk is an example, and is read once. No locks: a file never changes once it has its name.
+        file = h5py.File(path, "r", locking=False, rdcc_nbytes=0)
     except OSError as error:
         raise DataError(f"{path}: not a prepared file, or a damaged one ({error}); make it with gemsnn data") from None
-    if file.attrs.get("format") != FORMAT:
+    try:
         found = file.attrs.get("format", "none")
+    except (OSError, RuntimeError, ValueError, TypeError) as error:
+        found = f"unreadable, {error}"
+    if not isinstance(found, str) or found != FORMAT:
         file.close()
         raise DataError(f"{path}: an HDF5 file, but not one of ours (format {found}); make it with gemsnn data")
     return file
@@ -496,6 +508,10 @@ def _plain(value: Any) -> Any:
     return json.loads(
         json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))
     )
+
+
+def _packed_width(cells: int) -> int:
+    return max(1, -(-cells // 8))
 
 
 def _unpack(packed: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.bool_]:

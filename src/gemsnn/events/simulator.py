@@ -15,7 +15,7 @@ from gemsnn.errors import ShapeError
 from gemsnn.events.aedat import SENSOR_SIZE
 from gemsnn.events.records import Events, make_events
 
-_OVERSAMPLING = 4
+_OVERSAMPLING = 6
 _MARGIN = 4
 """Black image pixels around the picture, for the blur."""
 
@@ -30,7 +30,9 @@ class DVS(BaseModel):
 
     # The digit on the screen
     scale: float = Field(gt=0)
-    """Sensor pixels an MNIST pixel."""
+    """Sensor pixels an MNIST pixel, along the rows."""
+    stretch: float = Field(gt=0)
+    """The same along the columns, relative to `scale`."""
     centre_row: float
     centre_column: float
     """Where the middle of the 28 x 28 image is, on average over the path."""
@@ -46,8 +48,16 @@ class DVS(BaseModel):
     """Standard deviation of the moment in the path at which a recording begins."""
     frame_rate: float = Field(gt=0)
     """Of the screen, in Hz."""
+    animation_rate: float = Field(gt=0)
+    animation_jitter: float = Field(ge=0)
+    """How often the digit moves a step, in Hz, and how unevenly: the standard deviation of a step's time. So a screen
+    frame shows none, one or two new steps."""
 
     # What reaches a pixel
+    edge_level: float = Field(gt=0, lt=1)
+    """Brightness of the MNIST image that the screen shows as half white."""
+    edge_gain: float = Field(gt=0)
+    """How much steeper than in the image the screen's brightness rises there, up to full white and black."""
     blur: float = Field(ge=0)
     """Standard deviation of the lens's and the pixel's own blur."""
     dark: float = Field(gt=0, lt=1)
@@ -117,16 +127,22 @@ def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs
     rng = np.random.default_rng(seed)
 
     duration = float(np.clip(rng.normal(dvs.duration, dvs.duration_spread), dvs.duration_least, dvs.duration_most))
-    shift = rng.normal(0.0, dvs.start_jitter) if dvs.start_jitter else 0.0
+    shift = rng.normal(0.0, dvs.start_jitter)
     # One frame before the recording begins sets the pixels' state; the screen knows nothing of the recording's clock.
     first_frame = -rng.uniform(1.0, 2.0) / dvs.frame_rate
     n_frames = int(np.ceil((duration - first_frame) * dvs.frame_rate))
     starts = first_frame + np.arange(n_frames) / dvs.frame_rate
-    path = path_of(dvs, starts + shift)
+    n_ticks = int((starts[-1] - starts[0]) * dvs.animation_rate) + 2
+    schedule = starts[0] + (np.arange(n_ticks) + rng.uniform()) / dvs.animation_rate
+    ticks = np.sort(schedule + rng.normal(0.0, dvs.animation_jitter, n_ticks))
+    shown = np.maximum(np.searchsorted(ticks, starts, side="right") - 1, 0)
+    path = path_of(dvs, schedule[shown] + shift)
 
     picture = zoom(np.pad(pixels, _MARGIN), _OVERSAMPLING, order=1, grid_mode=True, mode="grid-constant")
-    picture = gaussian_filter(picture, dvs.blur / dvs.scale * _OVERSAMPLING, mode="constant")
-    reach = 0.5 * 28 * dvs.scale + 2.0
+    picture = np.clip(0.5 + dvs.edge_gain * (picture - dvs.edge_level), 0.0, 1.0)
+    scales = np.array([dvs.scale, dvs.scale * dvs.stretch])
+    picture = gaussian_filter(picture, dvs.blur / scales * _OVERSAMPLING, mode="constant")
+    reach = 0.5 * 28 * scales + 2.0
     low = np.maximum(np.floor(path.min(axis=0) - reach), 0).astype(np.int64)
     high = np.minimum(np.ceil(path.max(axis=0) + reach), 127).astype(np.int64)
     block = (slice(low[0], high[0] + 1), slice(low[1], high[1] + 1))
@@ -134,8 +150,7 @@ def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs
 
     times, rows, columns, polarities, count = watch(
         picture,
-        float(_OVERSAMPLING),
-        dvs.scale,
+        _OVERSAMPLING / scales,
         path,
         np.append(starts, duration) * 1e6,
         low,
