@@ -77,7 +77,7 @@ class Learner:
         self.n_compartments = K
 
         self._synaptic = parameters.synaptic.copy()
-        self._private = self._synaptic[:, plan.private_sources].reshape(n, -1)  # a copy: written back when taken out
+        self._private = self._synaptic[:, plan.private].copy().reshape(n, -1)  # dense rows; written back when taken out
         self._somatic, self._bias = parameters.somatic.copy(), parameters.bias.copy()
 
         n_private, n_shared = self._private.shape[1], plan.group_mask.shape[1]
@@ -187,9 +187,8 @@ class Learner:
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
         self.settle()
-        self._synaptic[:, self.layout.private_sources] = self._private.reshape(
-            len(self._private), -1, self._synaptic.shape[2]
-        )
+        private = self._synaptic[:, self.layout.private]
+        private[:] = self._private.reshape(private.shape)
         state = State(
             self.time,
             self._shared_history,
@@ -209,17 +208,17 @@ class Learner:
     ) -> Block:
         plan, dtype = self.layout, self.dtype
         n, K, n_private = self._eligibility.shape
-        n_visible, n_basis = self.network.n_visible, self.network.synaptic_filter.n_basis
+        n_visible = self.network.n_visible
         traces = np.zeros((3, K, n_private), dtype=dtype)
-        past = self._history[plan.private_sources - self.network.n_inputs]  # (n_private sources, K, bytes)
+        past = self._history[plan.private_index >= 0]  # (n_private sources, K, bytes)
         traces[0] = _traces_of(past, plan.synaptic_table).transpose(1, 0, 2).reshape(K, -1)
-        assert traces.shape[2] == len(past) * n_basis
         return Block(
             learning_rate=self.learning_rate,
             gamma=self.gamma,
             kappa=self.kappa,
             synaptic_table=plan.synaptic_table,
             somatic_table=plan.somatic_table,
+            filters_agree=self.network.synaptic_filter == self.network.somatic_filter,
             private_index=plan.private_index,
             absent_start=plan.absent_start,
             absent_column=plan.absent_column,

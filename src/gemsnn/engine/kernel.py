@@ -41,6 +41,7 @@ class Block(NamedTuple):
     kappa: float
     synaptic_table: Any  # (bytes, 256, n_basis) f: a byte of spike history -> its part of the trace
     somatic_table: Any  # (bytes, 256, n_basis) f
+    filters_agree: bool  # the two filters are the same, so that one trace serves both
     private_index: Any  # (n_neurons,): the neuron's place among the private sources, or -1
     absent_start: Any  # (n_neurons + 1,): row i has no synapse at private columns
     absent_column: Any  # absent_column[absent_start[i] : absent_start[i + 1]]
@@ -81,12 +82,9 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
     somatic, somatic_eligibility, somatic_traces = b.somatic, b.somatic_eligibility, b.somatic_traces
     history, gram, carry, accumulated, drive = b.history, b.gram, b.carry, b.accumulated, b.drive
     synaptic_table, somatic_table, uniforms, spikes = b.synaptic_table, b.somatic_table, b.uniforms, b.spikes
-    targets, visible_log_probability, absent_start, absent_column = (
-        b.targets,
-        b.visible_log_probability,
-        b.absent_start,
-        b.absent_column,
-    )
+    targets, clamped, visible_log_probability = b.targets, b.clamped, b.visible_log_probability
+    absent_start, absent_column, private_index = b.absent_start, b.absent_column, b.private_index
+    group, has_memory, filters_agree = b.group, b.has_memory, b.filters_agree
     eta, gamma, kappa = b.learning_rate, b.gamma, b.kappa
     n_neurons, K, P = eligibility.shape
     L = drive.shape[0]
@@ -143,12 +141,16 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                     for c in range(n_basis_somatic):
                         e0 = gamma * somatic_eligibility[i, k, c] + errors[i, k, t - 1] * somatic_traces[i, k, c]
                         somatic_eligibility[i, k, c] = e0
-                        if b.has_memory[i]:
+                        if has_memory[i]:
                             somatic[i, c] += eta * signal[k] * e0
                 # Shared synapses: a_{s,t} = a_{s,t-1} + gamma^(t-1-s) sum_k signal_{k,t-1} e_s^k.
                 for s in range(t):
                     mixed[s] = zero
-                for k in range(K):
+                for k in range(0, K2, 2):
+                    signal0, signal1 = signal[k], signal[k + 1]
+                    for s in range(t):
+                        mixed[s] += signal0 * errors[i, k, s] + signal1 * errors[i, k + 1, s]
+                for k in range(K2, K):
                     for s in range(t):
                         mixed[s] += signal[k] * errors[i, k, s]
                 for s in range(t):
@@ -160,7 +162,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
             shared = zero
             if t > 0:
                 for s in range(t):
-                    shared += gram[b.group[i], t, s] * accumulated[i, s]
+                    shared += gram[group[i], t, s] * accumulated[i, s]
                 if carry.shape[2]:
                     for k in range(K):
                         shared += carry_weight[k] * carry[i, k, t]
@@ -180,13 +182,17 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                 for c in range(P):
                     u0 += synaptic[i, c] * traces[now, k, c]
                 u[k] = u0
+            source = private_index[i]
             for k in range(K):
                 # ... and self-memory.
                 own = zero
                 for c in range(n_basis_somatic):
-                    trace = zero
-                    for byte in range(somatic_table.shape[0]):
-                        trace += somatic_table[byte, history[i, k, byte], c]
+                    if filters_agree and source >= 0:
+                        trace = traces[now, k, source * n_basis + c]
+                    else:
+                        trace = zero
+                        for byte in range(somatic_table.shape[0]):
+                            trace += somatic_table[byte, history[i, k, byte], c]
                     somatic_traces[i, k, c] = trace
                     own += somatic[i, c] * trace
                 potential = np.float64(shared + u[k] + own)
@@ -198,11 +204,11 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                     spike = uniforms[t, k, i] < probability
                 else:
                     x = i - n_hidden
-                    spike = targets[t, x] != 0 if b.clamped[t] else uniforms[t, k, i] < probability
+                    spike = targets[t, x] != 0 if clamped[t] else uniforms[t, k, i] < probability
                     agreement = potential if spike else -potential
                     visible_log_probability[t, k, x] = min(agreement, 0.0) - np.log1p(tail)
                 spikes[t, k, i] = spike
-                errors[i, k, t] = ((1.0 if spike else 0.0) - probability) if b.clamped[t] else 0.0
+                errors[i, k, t] = ((1.0 if spike else 0.0) - probability) if clamped[t] else 0.0
 
                 # Remember the spike: shift it into the history, and let step t + 1 see its trace.
                 bit = np.uint8(1) if spike else np.uint8(0)
@@ -210,7 +216,6 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                     old = history[i, k, byte]
                     history[i, k, byte] = np.uint8((old << 1) & 255) | bit
                     bit = np.uint8(old >> 7)
-                source = b.private_index[i]
                 if source >= 0:
                     for c in range(n_basis):
                         trace = zero
@@ -228,7 +233,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
             likelihood = 0.0
             for x in range(n_visible):
                 likelihood += visible_log_probability[t, k, x]
-            log_weights[k] = kappa * log_weights[k] + (likelihood if b.clamped[t] else 0.0)
+            log_weights[k] = kappa * log_weights[k] + (likelihood if clamped[t] else 0.0)
             highest = max(highest, log_weights[k])
             if thread == 0:
                 b.log_likelihood[t, k] = likelihood
@@ -241,7 +246,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
             gamma_power *= gamma
         for k in range(K):
             importance[k] /= total
-            signal[k] = importance[k] if b.clamped[t] else 0.0
+            signal[k] = importance[k] if clamped[t] else 0.0
             carry_weight[k] += gamma_power * signal[k]
             if thread == 0:
                 b.importance[t, k] = importance[k]

@@ -23,7 +23,7 @@ class Layout(NamedTuple):
     """Shared sources spike alike in all compartments, private ones do not (see ``kernel.py``)."""
 
     segments: tuple[Segment, ...]
-    private_sources: NDArray[np.intp]  # (n_private,) among all sources, in order
+    private: slice  # the private sources among all sources
     private_index: NDArray[np.intp]  # (n_neurons,): neuron -> place among the private sources, or -1
     absent_start: NDArray[np.intp]  # (n_neurons + 1,)
     absent_column: NDArray[np.intp]
@@ -50,17 +50,14 @@ def layout(network: Network, visible_private: bool, dtype: np.dtype[Any]) -> Lay
     visible_feeds = bool(topology.mask[:, visible].any())
 
     segments = [Segment(slice(0, n_inputs), slice(0, n_inputs * n_basis))]
-    private = list(range(n_inputs, n_inputs + n_hidden))
-    if visible_feeds and visible_private:
-        private += range(visible.start, visible.stop)
-    elif visible_feeds:
+    private = slice(n_inputs, network.n_sources if visible_feeds and visible_private else visible.start)
+    if visible_feeds and not visible_private:
         start = n_inputs * n_basis
         segments.append(Segment(visible, slice(start, start + network.n_visible * n_basis)))
-    private_sources = np.array(private, dtype=np.intp)
-    private_index = np.full(n_neurons, -1, dtype=np.intp)
-    private_index[private_sources - n_inputs] = np.arange(len(private))
+    n_private = private.stop - private.start
+    private_index = np.where(np.arange(n_neurons) < n_private, np.arange(n_neurons), -1).astype(np.intp)
 
-    private_mask = np.repeat(topology.mask[:, private_sources], n_basis, axis=1)
+    private_mask = np.repeat(topology.mask[:, private], n_basis, axis=1)
     absent_start = np.concatenate([[0], np.cumsum((~private_mask).sum(axis=1))]).astype(np.intp)
     absent_column = np.nonzero(~private_mask)[1].astype(np.intp)
 
@@ -71,7 +68,7 @@ def layout(network: Network, visible_private: bool, dtype: np.dtype[Any]) -> Lay
         rows, group = np.unique(shared_mask, axis=0, return_inverse=True)
     return Layout(
         segments=tuple(segments),
-        private_sources=private_sources,
+        private=private,
         private_index=private_index,
         absent_start=absent_start,
         absent_column=absent_column,

@@ -79,15 +79,15 @@ def _run_batch(
     plan = layout(network, True, dtype)
     N, T, K, n = spikes.shape
     taps = plan.synaptic_taps
-    n_inputs, n_basis = network.n_inputs, taps.shape[0]
+    n_inputs = network.n_inputs
     exogenous = parameters.synaptic[:, :n_inputs].reshape(n, -1)
-    private = np.ascontiguousarray(parameters.synaptic[:, plan.private_sources].reshape(n, -1).T)
+    private = np.ascontiguousarray(parameters.synaptic[:, plan.private].reshape(n, -1).T)
 
     drive = np.empty((N, T, n), dtype=dtype)
     for example in range(N):
         drive[example] = filter_spikes(inputs[example], taps, 0) @ exogenous.T + parameters.bias
     history = np.zeros((N, K, n, plan.history_bytes), dtype=np.uint8)
-    traces = np.zeros((N, K, len(plan.private_sources) * n_basis), dtype=dtype)
+    traces = np.zeros((N, K, private.shape[0]), dtype=dtype)
     draws = np.stack(uniforms)
     clamped = targets is not None
     clamp = targets if targets is not None else np.zeros((N, T, network.n_visible), dtype=np.uint8)

@@ -149,9 +149,10 @@ class Network:
                 )
             if not np.isfinite(array).all():
                 raise DataError(f"parameters.{name} holds NaN or infinite values: training may have diverged")
-        absent = parameters.synaptic[~self.topology.mask]
+        absent = parameters.synaptic.reshape(-1, self.synaptic_filter.n_basis)[self.topology.absent]
         if absent.any():
-            neuron, source = np.argwhere(~self.topology.mask)[absent.any(axis=1).argmax()].tolist()
+            place = self.topology.absent[absent.any(axis=1).argmax()]
+            neuron, source = divmod(int(place), self.n_sources)
             raise ConfigError(
                 f"parameters.synaptic[{neuron}, {source}] is not 0, but the graph has no synapse there: "
                 "multiply by topology.mask[:, :, None]"

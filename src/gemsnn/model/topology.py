@@ -49,6 +49,7 @@ class Topology:
                 "empty, self-memory is the somatic filter's"
             )
         self.mask.flags.writeable = False
+        self.absent: NDArray[np.intp] = np.flatnonzero(~self.mask)  # where there is no synapse, in the flattened mask
         self._hash = hash((self.n_inputs, self.n_hidden, self.n_visible, self.mask.tobytes()))
 
     @property
