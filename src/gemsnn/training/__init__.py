@@ -1,1 +1,31 @@
+"""Training runs: configuration, trainer, checkpoints, run directory."""
 
+from gemsnn.training.checkpoints import CheckpointWarning
+from gemsnn.training.config import PRESETS, Readout, TrainingConfig, read_config, write_config
+from gemsnn.training.data import ArrayData, ArrayExamples
+from gemsnn.training.evaluation import evaluate
+from gemsnn.training.model import Model, load_model, save_model
+from gemsnn.training.run import Outcome, RunDirectory, train
+from gemsnn.training.trainer import Evaluated, Learned, Observer, Trainer
+
+__all__ = [
+    "PRESETS",
+    "ArrayData",
+    "ArrayExamples",
+    "CheckpointWarning",
+    "Evaluated",
+    "Learned",
+    "Model",
+    "Observer",
+    "Outcome",
+    "Readout",
+    "RunDirectory",
+    "Trainer",
+    "TrainingConfig",
+    "evaluate",
+    "load_model",
+    "read_config",
+    "save_model",
+    "train",
+    "write_config",
+]

@@ -1,0 +1,103 @@
+"""Checkpoints: where a killed run goes on. The last two are kept, in case the newest is damaged."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from gemsnn.errors import CheckpointError
+from gemsnn.model import Parameters
+from gemsnn.training.files import remove_partial_files, sync_directory, writing
+from gemsnn.training.tensors import DamagedFileError, read_tensors, write_tensors
+from gemsnn.training.trainer import Progress, TrainingState
+
+FORMAT, VERSION = "gemsnn checkpoint", 1
+KEEP = 2
+_FIELDS = ("synaptic", "somatic", "bias")
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint is damaged, and an earlier one is used."""
+
+
+class Checkpoint(NamedTuple):
+    """A state, and what it belongs to."""
+
+    state: TrainingState
+    config: dict[str, Any]  # TrainingConfig.identity()
+    data: str  # fingerprint
+    metrics_bytes: int  # length of metrics.jsonl at that point
+    metrics_sha256: str
+
+
+class Checkpoints:
+    """The checkpoints in a directory, named after their position."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def paths(self) -> list[Path]:
+        """Newest first."""
+        return sorted(self.directory.glob("[0-9]*.safetensors"), reverse=True)
+
+    def write(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint, then remove all but the last two."""
+        state = checkpoint.state
+        tensors = _named("parameters", state.parameters)
+        if state.weight_sum is not None:
+            tensors |= _named("weight_sum", state.weight_sum)
+        header = {**checkpoint._asdict(), "state": asdict(state.progress)}
+        with writing(self.directory):
+            self.directory.mkdir(exist_ok=True)
+        write_tensors(self.directory / f"{state.progress.position:012d}.safetensors", FORMAT, VERSION, header, tensors)
+        for old in self.paths()[KEEP:]:
+            old.unlink()
+
+    def read_newest(self) -> Checkpoint:
+        """The newest checkpoint that is whole; damaged ones are put aside with a warning.
+
+        If none is whole nothing is touched, and the error says what was found.
+        """
+        damaged: list[tuple[Path, DamagedFileError]] = []
+        for path in self.paths():
+            try:
+                found = _read(path)
+            except DamagedFileError as error:
+                damaged.append((path, error))
+                continue
+            for bad, problem in damaged:
+                bad.rename(bad.with_name(bad.name + ".damaged"))
+                warnings.warn(f"{problem}. Going on from {path.name}, the one before", CheckpointWarning, stacklevel=2)
+            if damaged:
+                sync_directory(self.directory)
+            remove_partial_files(self.directory)
+            return found
+        if not damaged:
+            raise CheckpointError(f"{self.directory}: no checkpoints here, so there is nothing to resume from")
+        raise CheckpointError(
+            f"{self.directory}: every checkpoint is damaged, so the run cannot be resumed; nothing was changed. "
+            + "; ".join(str(problem) for _, problem in damaged)
+        )
+
+
+def _read(path: Path) -> Checkpoint:
+    header, tensors = read_tensors(path, FORMAT, VERSION)
+    try:
+        progress = Progress(**header["state"])
+        total = _parameters("weight_sum", tensors) if progress.averaged else None
+        state = TrainingState(_parameters("parameters", tensors), progress, total)
+        return Checkpoint(state, header["config"], header["data"], header["metrics_bytes"], header["metrics_sha256"])
+    except (KeyError, TypeError) as error:
+        raise DamagedFileError(f"{path}: not a usable checkpoint: {error!r}") from None
+
+
+def _named(prefix: str, parameters: Parameters) -> dict[str, NDArray[Any]]:
+    return {f"{prefix}.{name}": getattr(parameters, name) for name in _FIELDS}
+
+
+def _parameters(prefix: str, tensors: dict[str, NDArray[Any]]) -> Parameters:
+    return Parameters(*(tensors[f"{prefix}.{name}"] for name in _FIELDS))

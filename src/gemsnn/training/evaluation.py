@@ -1,0 +1,85 @@
+"""Measuring a network on examples: likelihood, accuracy, calibration, spikes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn import metrics
+from gemsnn.inference import Prediction, class_patterns, log_likelihood, predict
+from gemsnn.model import Network, Parameters
+from gemsnn.training.config import Readout
+from gemsnn.training.data import Examples
+
+BATCH = 64  # examples read at a time; part of what makes results repeatable to the bit
+
+
+class Stopped(Exception):
+    """Somebody asked to stop in the middle of an evaluation."""
+
+
+def evaluate(
+    network: Network,
+    parameters: Parameters,
+    examples: Examples,
+    indices: NDArray[np.intp],
+    readouts: Sequence[Readout],
+    *,
+    likelihood_samples: int = 20,
+    n_bins: int = 10,
+    seed: int = 0,
+    threads: int = 1,
+    stop: Callable[[], bool] = lambda: False,
+) -> dict[str, Any]:
+    """Measure on some examples; returns JSON values.
+
+    The first readout's figures stand beside the log-likelihood; those of the others in the list ``extra_readouts``.
+    """
+    patterns = class_patterns(network.n_visible, examples[int(indices[0])].shape[0])
+    labels = examples.labels[indices]
+    log_likelihoods: list[NDArray[np.float64]] = []
+    predictions: list[list[Prediction]] = [[] for _ in readouts]
+    for first in range(0, len(indices), BATCH):
+        if stop():
+            raise Stopped
+        batch = examples.read(indices[first : first + BATCH])
+        wanted = patterns[labels[first : first + BATCH]]
+        log_likelihoods.append(
+            log_likelihood(network, parameters, batch, wanted, likelihood_samples, seed, example=first, threads=threads)
+        )
+        for readout, parts in zip(readouts, predictions, strict=True):
+            key = {"seed": seed, "first_example": first, "threads": threads}
+            parts.append(predict(network, parameters, batch, readout.compartments, decoder=readout.decoder, **key))
+    main, *extra = (
+        _figures(readout, labels, Prediction(*map(np.concatenate, zip(*parts, strict=True))), n_bins)
+        for readout, parts in zip(readouts, predictions, strict=True)
+    )
+    estimate = np.concatenate(log_likelihoods)
+    result = {"examples": len(labels), "log_likelihood": float(estimate.mean()), **main}
+    return {**result, "extra_readouts": extra} if extra else result
+
+
+def _figures(readout: Readout, labels: NDArray[np.int64], found: Prediction, n_bins: int) -> dict[str, Any]:
+    table = metrics.reliability(labels, found.probabilities, n_bins, predicted=found.classes)
+    return {
+        "decoder": readout.decoder,
+        "compartments": readout.compartments,
+        "accuracy": metrics.accuracy(labels, found.classes),
+        "ece": table.ece,
+        "n_bins": n_bins,
+        "nll": metrics.negative_log_likelihood(labels, found.probabilities),
+        "brier": metrics.brier_score(labels, found.probabilities),
+        "hidden_spikes_per_step": float(found.hidden_spikes_per_step.mean()),
+        "reliability": {
+            "counts": table.counts.tolist(),
+            "confidence": _without_nan(table.confidence),
+            "accuracy": _without_nan(table.accuracy),
+        },
+    }
+
+
+def _without_nan(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]

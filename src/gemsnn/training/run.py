@@ -1,0 +1,291 @@
+"""A run directory: training that can be killed at any instant and goes on to the same bits.
+
+| file | what |
+|---|---|
+| `config.toml` | every setting, and where the data was |
+| `metrics.jsonl` | a line an evaluation; the same bits however often the run was interrupted |
+| `timing.jsonl` | a line an evaluation: wall-clock times of what really happened |
+| `checkpoints/` | where to go on |
+| `best.safetensors` | the best model by validation |
+| `best_on_test.safetensors` | the best model by test: what the paper reports, and not an honest estimate |
+| `final.safetensors`, `summary.json` | the model at the end, and the results in short; there once the run is finished |
+| `lock` | held by the process that works on the run |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from gemsnn.errors import CheckpointError, ConfigError
+from gemsnn.metrics import communication
+from gemsnn.training.checkpoints import Checkpoint, Checkpoints
+from gemsnn.training.config import TrainingConfig, differences, write_config
+from gemsnn.training.data import Data
+from gemsnn.training.files import remove_partial_files, write_whole, writing
+from gemsnn.training.lock import locked
+from gemsnn.training.model import Model, load_model, save_model
+from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer
+
+ModelName = Literal["best", "final", "best_on_test"]
+SUMMARY_FORMAT, SUMMARY_VERSION = "gemsnn summary", 1
+
+
+class Outcome(NamedTuple):
+    """How a call of :func:`train` ended."""
+
+    status: Literal["finished", "stopped early", "interrupted"]
+    trainer: Trainer
+
+
+class RunDirectory:
+    """The files of a run, by name."""
+
+    def __init__(self, directory: str | PathLike[str]) -> None:
+        self.path = Path(directory)
+        self.config = self.path / "config.toml"
+        self.metrics = self.path / "metrics.jsonl"
+        self.timing = self.path / "timing.jsonl"
+        self.summary = self.path / "summary.json"
+        self.checkpoints = Checkpoints(self.path / "checkpoints")
+
+    @property
+    def started(self) -> bool:
+        return self.config.exists() or self.metrics.exists() or bool(self.checkpoints.paths())
+
+    @property
+    def finished(self) -> bool:
+        return self.summary.exists()
+
+    def model_path(self, name: ModelName) -> Path:
+        return self.path / f"{name}.safetensors"
+
+    def load_model(self, name: ModelName | None = None) -> Model:
+        """A model of the run; if none is named, the best by validation, or the final one where none was held out."""
+        if name is None:
+            name = "best" if self.model_path("best").exists() else "final"
+        path = self.model_path(name)
+        if not path.exists():
+            if not self.started:
+                raise CheckpointError(f"{self.path}: there is no training run here")
+            raise CheckpointError(f"{path}: the run has no such model (yet); has it reached its first evaluation?")
+        return load_model(path)
+
+    def read_metrics(self) -> list[Record]:
+        """The evaluations so far; a last line that is still being written is left out."""
+        if not self.metrics.exists():
+            return []
+        lines = self.metrics.read_bytes().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]
+
+    def read_summary(self) -> dict[str, Any]:
+        """The results of a finished run."""
+        if not self.finished:
+            raise CheckpointError(f"{self.path}: this run is not finished; continue it with --resume")
+        summary: dict[str, Any] = json.loads(self.summary.read_text())
+        if summary.get("version", 0) > SUMMARY_VERSION:
+            raise CheckpointError(f"{self.summary}: from a newer gemsnn; install that")
+        return summary
+
+
+def train(
+    config: TrainingConfig,
+    data: Data,
+    directory: str | PathLike[str],
+    *,
+    resume: bool = False,
+    observers: Sequence[Observer] | Callable[[RunDirectory, Trainer], Sequence[Observer]] = (),
+    stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Train in a run directory.
+
+    Parameters
+    ----------
+    config, data
+        What to train, on what.
+    directory
+        Made if it is not there.
+    resume
+        Go on with the run in the directory, or begin it if there is none. Other settings or data than those of the run
+        are refused. Without it a directory that holds a run is refused.
+    observers
+        Told of every example and evaluation; or a function that makes them once the run is set up.
+    stop
+        Asked between examples; when it says so, the state is saved and the call returns.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, gemsnn
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> X, y = np.random.default_rng(0).random((12, 20, 5)) < 0.3, [0, 1] * 6
+    >>> gemsnn.events.write_prepared(f"{folder.name}/data.h5", X, y)
+    >>> config = TrainingConfig.make(n_hidden=4, epochs=2)
+    >>> with gemsnn.events.open_prepared(f"{folder.name}/data.h5") as data:
+    ...     outcome = train(config, data, f"{folder.name}/run")
+    >>> outcome.status, outcome.trainer.position
+    ('finished', 16)
+    >>> folder.cleanup()
+    """
+    run = RunDirectory(directory)
+    trainer = Trainer(config, data)  # refuses what cannot be trained before anything is written
+    with writing(run.path):
+        run.path.mkdir(parents=True, exist_ok=True)
+    with locked(run.path):
+        recorder = _Recorder(run, trainer)
+        if run.started:
+            if not resume:
+                raise CheckpointError(
+                    f"{run.path}: holds a run already; continue it with --resume, or choose another directory"
+                )
+            recorder.restore()
+        else:
+            recorder.begin()
+        watching = observers(run, trainer) if callable(observers) else observers
+        finished = trainer.run(recorder, *watching, stop=stop)
+        if finished:
+            recorder.finish()
+        else:
+            recorder.save()
+    status: Any = "interrupted" if not finished else "stopped early" if trainer.stopped_early else "finished"
+    return Outcome(status, trainer)
+
+
+class _Recorder:
+    """Writes what a run leaves, in an order that makes every instant a good one to be killed in."""
+
+    def __init__(self, run: RunDirectory, trainer: Trainer) -> None:
+        self.run, self.trainer = run, trainer
+        self._config, self._data = trainer.config.identity(), trainer.data.fingerprint
+        self._metrics_bytes, self._metrics_digest = 0, hashlib.sha256()
+        self._saved_at = time.monotonic()
+        self._learning_seconds, self._timed_from = 0.0, 0
+
+    # ---- before
+
+    def begin(self) -> None:
+        # The checkpoint first: a directory with a configuration has something to resume from.
+        self.save()
+        self._write_config()
+
+    def restore(self) -> None:
+        found = self.run.checkpoints.read_newest()
+        self._refuse_changes(found)
+        kept = b""
+        if self.run.metrics.exists():
+            with self.run.metrics.open("rb") as stream:
+                kept = stream.read(found.metrics_bytes)
+        if hashlib.sha256(kept).hexdigest() != found.metrics_sha256:
+            raise CheckpointError(
+                f"{self.run.metrics}: was changed since the checkpoint was written; put the original back, or start a "
+                "new run"
+            )
+        if self.run.metrics.exists() and self.run.metrics.stat().st_size > found.metrics_bytes:
+            # What was evaluated after the checkpoint is evaluated again, to the same bits.
+            with writing(self.run.metrics), self.run.metrics.open("rb+") as stream:
+                stream.truncate(found.metrics_bytes)
+                os.fsync(stream.fileno())
+        self._metrics_bytes = found.metrics_bytes
+        self._metrics_digest.update(kept)
+        self.trainer.state = found.state
+        self._timed_from = found.state.progress.position
+        remove_partial_files(self.run.path)
+        if not self.run.config.exists():
+            self._write_config()
+
+    def _refuse_changes(self, found: Checkpoint) -> None:
+        changes = differences(found.config, self._config)
+        if found.data != self._data:
+            changes.append(f"the data had fingerprint {found.data[:12]}... and now has {self._data[:12]}...")
+        if changes:
+            raise ConfigError(
+                f"{self.run.path}: cannot go on with other settings or data: {'; '.join(changes)}. "
+                "Give what the run was started with, or start a new run in another directory"
+            )
+
+    # ---- while it runs
+
+    def learned(self, trainer: Trainer, event: Learned, /) -> None:
+        self._learning_seconds += event.seconds
+        if time.monotonic() - self._saved_at >= trainer.config.checkpoint_seconds:
+            self.save()
+
+    def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
+        if event.is_best:
+            save_model(trainer.model(event.record), self.run.model_path("best"))
+        if event.is_best_on_test:
+            save_model(trainer.model(event.record), self.run.model_path("best_on_test"))
+        self._append(event.record)
+        self.save()
+        self._note_time(event)
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        self.run.checkpoints.write(
+            Checkpoint(
+                self.trainer.state, self._config, self._data, self._metrics_bytes, self._metrics_digest.hexdigest()
+            )
+        )
+        self._saved_at = time.monotonic()
+
+    # ---- after
+
+    def finish(self) -> None:
+        trainer, progress = self.trainer, self.trainer.state.progress
+        save_model(trainer.model(progress.last), self.run.model_path("final"))
+        loads = communication(trainer.network, trainer.config.n_compartments)
+        summary = {
+            "format": SUMMARY_FORMAT,
+            "version": SUMMARY_VERSION,
+            "status": "stopped early" if trainer.stopped_early else "finished",
+            "position": trainer.position,
+            "time_samples": trainer.position * trainer.data.n_steps,
+            "examples": {
+                "train": len(trainer.training),
+                "validation": len(trainer.validation),
+                "test": len(trainer.test),
+            },
+            "communication": loads._asdict(),
+            "best": progress.best,
+            "best_on_test": progress.best_on_test,
+            "final": progress.last,
+            "config": self._config,
+            "data": self._data,
+        }
+        write_whole(self.run.summary, (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode())
+
+    # ---- inside
+
+    def _write_config(self) -> None:
+        path = getattr(self.trainer.data, "path", None)
+        where = None if path is None else str(Path(path).absolute())
+        write_whole(self.run.config, write_config(self.trainer.config, where).encode())
+
+    def _append(self, record: Record) -> None:
+        line = (json.dumps(record, allow_nan=False) + "\n").encode()
+        with writing(self.run.metrics), self.run.metrics.open("ab") as stream:
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._metrics_bytes += len(line)
+        self._metrics_digest.update(line)
+
+    def _note_time(self, event: Evaluated) -> None:
+        seconds, examples = self._learning_seconds, event.record["position"] - self._timed_from
+        line = {
+            "position": event.record["position"],
+            "examples": examples,
+            "learning_seconds": seconds,
+            "evaluation_seconds": event.seconds,
+            "examples_per_second": examples / seconds if seconds else None,
+            "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "process": os.getpid(),
+        }
+        with writing(self.run.timing), self.run.timing.open("a") as stream:
+            stream.write(json.dumps(line) + "\n")
+        self._learning_seconds, self._timed_from = 0.0, event.record["position"]

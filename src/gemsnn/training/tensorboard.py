@@ -1,0 +1,70 @@
+"""Scalars for TensorBoard (extra ``tensorboard``), made from the same records as metrics.jsonl."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from gemsnn.errors import ConfigError
+from gemsnn.training.run import RunDirectory
+from gemsnn.training.trainer import Evaluated, Learned, Record, Trainer
+
+FIGURES = ("log_likelihood", "accuracy", "ece", "nll", "brier", "hidden_spikes_per_step")
+
+
+def available() -> bool:
+    """Whether the extra is installed."""
+    return find_spec("tensorboard") is not None
+
+
+class TensorBoard:
+    """An observer that writes to the folder ``tensorboard`` of a run; steps are processed time samples.
+
+    The folder is written anew from metrics.jsonl at each start, so that a resumed run shows no evaluation twice.
+    """
+
+    def __init__(self, run: RunDirectory) -> None:
+        if not available():
+            raise ConfigError("TensorBoard is not installed: pip install 'gemsnn[tensorboard]', or leave it out")
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        folder: Path = run.path / "tensorboard"
+        shutil.rmtree(folder, ignore_errors=True)
+        self._writer = EventFileWriter(str(folder))
+        for record in run.read_metrics():
+            self._add(record)
+        self._writer.flush()
+
+    def learned(self, trainer: Trainer, event: Learned, /) -> None:
+        pass
+
+    def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
+        self._add(event.record)
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _add(self, record: Record) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars(record)]
+        self._writer.add_event(Event(step=record["time_samples"], wall_time=time.time(), summary=Summary(value=values)))
+
+
+def scalars(record: Record) -> Iterator[tuple[str, float]]:
+    """The figures of an evaluation, each with its tag."""
+    for split in ("train", "validation", "test"):
+        figures = record[split]
+        if figures is None:
+            continue
+        for name in FIGURES:
+            if name in figures:
+                yield f"{split}/{name}", figures[name]
+        for extra in figures.get("extra_readouts", []):
+            for name in FIGURES[1:]:
+                yield f"{split} ({extra['decoder']}, {extra['compartments']} compartments)/{name}", extra[name]

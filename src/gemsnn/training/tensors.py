@@ -1,0 +1,95 @@
+"""Our safetensors files: arrays, and a JSON header with a format version and a checksum over everything.
+
+The header is the value of the key ``gemsnn`` in the file's metadata:
+
+    {"format": "gemsnn model", "version": 1, "sha256": "...", ...}
+
+The checksum covers the header without it, and each array's name, dtype, shape and bytes in order of name. Reading
+never runs code from the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from gemsnn.errors import CheckpointError
+from gemsnn.training.files import write_whole
+
+KEY = "gemsnn"
+VERSION_KEY = "gemsnn.version"  # once more, so that a flipped bit is not taken for a file from the future
+
+
+class DamagedFileError(CheckpointError):
+    """The file's bytes are not what was written."""
+
+
+def write_tensors(
+    path: Path, file_format: str, version: int, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write arrays and a JSON header, atomically."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    full = {"format": file_format, "version": version, **header}
+    full["sha256"] = _checksum(full, arrays)
+    write_whole(path, save(arrays, {KEY: json.dumps(full, allow_nan=False), VERSION_KEY: str(version)}))
+
+
+def read_tensors(path: Path, file_format: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays of a file of this format, of this version or an earlier one."""
+    header = read_header(path, file_format, version)
+    try:
+        with safe_open(path, framework="np") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
+        raise DamagedFileError(f"{path}: damaged: {error}") from None
+    written = header.pop("sha256")
+    if _checksum(header, arrays) != written:
+        raise DamagedFileError(f"{path}: damaged: the content does not fit its checksum")
+    return header, arrays
+
+
+def read_header(path: Path, file_format: str, version: int) -> dict[str, Any]:
+    """The JSON header, not yet checked against the checksum."""
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: there is no such file") from None
+    except SafetensorError as error:
+        raise DamagedFileError(f"{path}: damaged, or not a safetensors file: {error}") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if KEY not in metadata:
+        raise DamagedFileError(f"{path}: a safetensors file, but not one of ours, or damaged")
+    try:
+        header: dict[str, Any] = json.loads(metadata[KEY])
+        found, found_version, _ = header["format"], header["version"], header["sha256"]
+    except (ValueError, KeyError, TypeError):
+        raise DamagedFileError(f"{path}: damaged: its header cannot be read") from None
+    if found != file_format:
+        raise DamagedFileError(f"{path}: holds a {found!r}, not a {file_format!r}")
+    if str(found_version) != metadata.get(VERSION_KEY) or not isinstance(found_version, int):
+        raise DamagedFileError(f"{path}: damaged: its header contradicts itself about the version")
+    if found_version > version:
+        raise CheckpointError(
+            f"{path}: {file_format} version {found_version} is from the future: this gemsnn reads up to version "
+            f"{version}; install a newer gemsnn"
+        )
+    return header
+
+
+def _checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True, allow_nan=False).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.data if array.size else b"")
+    return digest.hexdigest()

@@ -1,0 +1,313 @@
+"""Training itself, without files: one example after the other, evaluations in between.
+
+Everything follows from the configuration, the data and the position (how many examples were learned): the order of the
+examples, the hold-out and every random draw. So a :class:`TrainingState` is all that is needed to go on, to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from gemsnn.errors import ConfigError, DataError
+from gemsnn.inference import class_patterns
+from gemsnn.learning import learn_unchecked
+from gemsnn.model import Parameters
+from gemsnn.training.config import TrainingConfig
+from gemsnn.training.data import Data, Examples
+from gemsnn.training.evaluation import Stopped, evaluate
+from gemsnn.training.model import Model
+from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
+
+Record = dict[str, Any]
+"""An evaluation, as JSON values: a line of metrics.jsonl."""
+
+
+@dataclass
+class Progress:
+    """What was reached so far, besides the weights; JSON values only."""
+
+    position: int = 0
+    """Examples learned."""
+    evaluated: int = 0
+    """Position of the last evaluation."""
+    averaged: int = 0
+    """Examples whose weights are in the average."""
+    log_likelihood_sum: float = 0.0
+    hidden_spikes_sum: float = 0.0
+    """Sums over the examples learned since the last evaluation."""
+    best: Record | None = None
+    """The best evaluation by validation."""
+    best_on_test: Record | None = None
+    """The best evaluation by test: what the paper reports."""
+    last: Record | None = None
+    stale: int = 0
+    """Evaluations in a row that were not better."""
+
+
+@dataclass
+class TrainingState:
+    """What a run needs to go on."""
+
+    parameters: Parameters
+    progress: Progress = field(default_factory=Progress)
+    weight_sum: Parameters | None = None
+    """Sum of the weights that are averaged, float64."""
+
+
+class Learned(NamedTuple):
+    """What is worth knowing of one learned example."""
+
+    position: int  # examples learned, this one included
+    log_likelihood: float  # of the desired output, estimated over the compartments while learning
+    hidden_spikes_per_step: float  # summed over compartments
+    seconds: float  # by the clock
+
+
+class Evaluated(NamedTuple):
+    """What is worth knowing of an evaluation."""
+
+    record: Record
+    is_best: bool  # by validation
+    is_best_on_test: bool
+    seconds: float  # by the clock
+
+
+class Observer(Protocol):
+    """Told what happens while a trainer runs."""
+
+    def learned(self, trainer: Trainer, event: Learned, /) -> None: ...
+    def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None: ...
+
+
+class Trainer:
+    """Trains a network on the training examples of ``data``.
+
+    Parameters
+    ----------
+    config
+        All settings.
+    data
+        ``gemsnn.events.open_prepared(...)``, or anything of that shape; examples are read when their turn comes.
+    state
+        Where to go on; the beginning if not given.
+    """
+
+    def __init__(self, config: TrainingConfig, data: Data, state: TrainingState | None = None) -> None:
+        self.config, self.data = config, data
+        self.training, self.validation = _split(config, data)
+        self.test = _limited(np.arange(len(data.test)), data.test, config.test_limit, config.seed)
+        self.network = config.network(data.n_inputs, len(data.classes))
+        self.total = config.total_examples(len(self.training), data.n_steps)
+        self.state = TrainingState(config.initial_parameters(self.network)) if state is None else state
+        self._patterns = class_patterns(len(data.classes), data.n_steps)
+        self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
+        self._average_from = self.total - round(config.average_last * self.total)
+        self._eval_every = config.eval_every or len(self.training) * data.n_steps
+
+    # ---- where we are
+
+    @property
+    def position(self) -> int:
+        return self.state.progress.position
+
+    @property
+    def stopped_early(self) -> bool:
+        patience = self.config.patience
+        return patience is not None and self.state.progress.stale >= patience and self.position < self.total
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        return (self.position >= self.total or self.stopped_early) and not self.evaluation_due
+
+    @property
+    def evaluation_due(self) -> bool:
+        """Whether the position is one to evaluate at, and that has not been done."""
+        position, T = self.position, self.data.n_steps
+        if position == 0 or self.state.progress.evaluated == position:
+            return False
+        return position == self.total or position * T // self._eval_every > (position - 1) * T // self._eval_every
+
+    @property
+    def examples_between_evaluations(self) -> int:
+        return max(1, self._eval_every // self.data.n_steps)
+
+    def parameters(self) -> Parameters:
+        """The weights that make the model: the average if there is one, else the latest."""
+        total, count = self.state.weight_sum, self.state.progress.averaged
+        if total is None:
+            return self.state.parameters
+        dtype = np.dtype(self.config.dtype)
+        return Parameters(*((array / count).astype(dtype) for array in (total.synaptic, total.somatic, total.bias)))
+
+    def model(self, record: Record | None = None) -> Model:
+        """The model as it is now; ``record`` is the evaluation that it belongs to."""
+        about = {"position": self.position, "evaluation": record, "config": self.config.identity()}
+        return Model(
+            self.network,
+            self.parameters(),
+            tuple(self.data.classes),
+            self.config.readout,
+            self.data.n_steps,
+            self.config.seed,
+            self.data.preprocessing,
+            {**about, "data": self.data.fingerprint},
+        )
+
+    # ---- going on
+
+    def run(self, *observers: Observer, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Go on until finished, or until ``stop`` says so; returns whether finished."""
+        while not self.finished:
+            if stop():
+                return False
+            if self.evaluation_due:
+                try:
+                    evaluated = self.evaluate(stop)
+                except Stopped:
+                    return False
+                for observer in observers:
+                    observer.evaluated(self, evaluated)
+            else:
+                learned = self.learn_next()
+                for observer in observers:
+                    observer.learned(self, learned)
+        return True
+
+    def learn_next(self) -> Learned:
+        """Learn from the next example."""
+        begin = time.perf_counter()
+        config, state, progress = self.config, self.state, self.state.progress
+        index = self._next_index()
+        examples = self.data.train
+        result = learn_unchecked(
+            self.network,
+            state.parameters,
+            config.rule(progress.position, self.total),
+            np.ascontiguousarray(examples[index]),
+            self._patterns[examples.labels[index]],
+            config.n_compartments,
+            config.seed,
+            example=progress.position,
+            threads=config.threads,
+        )
+        # log of the mean over compartments of p(x || h), as in every other log-likelihood
+        likelihood = float(logsumexp(result.log_likelihood.sum(axis=0))) - math.log(config.n_compartments)
+        if not math.isfinite(likelihood):
+            raise ConfigError(
+                f"training diverged at example {progress.position}: the weights are no longer finite; start anew with "
+                f"learning_rate below {config.learning_rate:g}"
+            )
+        spikes = np.count_nonzero(result.hidden) / self.data.n_steps
+        state.parameters = result.parameters
+        progress.position += 1
+        progress.log_likelihood_sum += likelihood
+        progress.hidden_spikes_sum += spikes
+        if progress.position > self._average_from:
+            self._add_to_average(result.parameters)
+        return Learned(progress.position, likelihood, spikes, time.perf_counter() - begin)
+
+    def evaluate(self, stop: Callable[[], bool] = lambda: False) -> Evaluated:
+        """Measure the model, and take note of it."""
+        begin = time.perf_counter()
+        progress, T = self.state.progress, self.data.n_steps
+        since = progress.position - progress.evaluated
+        record: Record = {
+            "position": progress.position,
+            "epoch": progress.position / len(self.training),
+            "time_samples": progress.position * T,
+            "train": {
+                "examples": since,
+                "log_likelihood": progress.log_likelihood_sum / since,
+                "hidden_spikes_per_step": progress.hidden_spikes_sum / since,
+            },
+            "validation": self._measure(self.data.train, self.validation, Purpose.VALIDATION, stop),
+            "test": self._measure(self.data.test, self.test, Purpose.TEST, stop),
+        }
+        is_best = self._better(record, progress.best, "validation")
+        is_best_on_test = self._better(record, progress.best_on_test, "test")
+        progress.stale = 0 if is_best else progress.stale + 1
+        if is_best:
+            progress.best = record
+        if is_best_on_test:
+            progress.best_on_test = record
+        progress.evaluated, progress.last = progress.position, record
+        progress.log_likelihood_sum = progress.hidden_spikes_sum = 0.0
+        return Evaluated(record, is_best, is_best_on_test, time.perf_counter() - begin)
+
+    # ---- inside
+
+    def _next_index(self) -> int:
+        """Which training example comes next."""
+        epoch, place = divmod(self.position, len(self.training))
+        if self._order[0] != epoch:
+            self._order = epoch, self.training[epoch_order(len(self.training), self.config.seed, epoch)]
+        return int(self._order[1][place])
+
+    def _add_to_average(self, parameters: Parameters) -> None:
+        if self.state.weight_sum is None:
+            self.state.weight_sum = parameters.astype(np.float64)
+        else:
+            for name in ("synaptic", "somatic", "bias"):
+                total = getattr(self.state.weight_sum, name)
+                np.add(total, getattr(parameters, name), out=total)
+        self.state.progress.averaged += 1
+
+    def _measure(
+        self, examples: Examples, indices: NDArray[np.intp], purpose: Purpose, stop: Callable[[], bool]
+    ) -> Record | None:
+        config = self.config
+        if not len(indices):
+            return None
+        return evaluate(
+            self.network,
+            self.parameters(),
+            examples,
+            indices,
+            (config.readout, *config.extra_readouts),
+            likelihood_samples=config.likelihood_samples,
+            n_bins=config.n_bins,
+            seed=derived_seed(config.seed, purpose),
+            threads=config.threads,
+            stop=stop,
+        )
+
+    def _better(self, record: Record, than: Record | None, split: str) -> bool:
+        if record[split] is None:
+            return False
+        return than is None or self._worth(record[split]) > self._worth(than[split])
+
+    def _worth(self, figures: Record) -> tuple[float, ...]:
+        by = self.config.select_by
+        if by == "accuracy":
+            return figures["accuracy"], -figures["nll"]
+        return (-figures["nll"],) if by == "nll" else (figures["log_likelihood"],)
+
+
+def _split(config: TrainingConfig, data: Data) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Indices of the training split to learn from and to validate on."""
+    labels = data.train.labels
+    if not len(labels):
+        raise DataError("there are no training examples in the data")
+    training, validation = hold_out(labels, config.validation_fraction, config.seed)
+    if config.validation_fraction > 0 and not len(validation):
+        raise ConfigError(
+            f"validation_fraction = {config.validation_fraction}: with {len(labels)} training examples none can be "
+            "held out; set it to 0, or use more data"
+        )
+    return training, _limited(validation, data.train, config.validation_limit, config.seed)
+
+
+def _limited(indices: NDArray[np.intp], examples: Examples, limit: int | None, seed: int) -> NDArray[np.intp]:
+    """At most so many of the indices, the classes in proportion."""
+    if limit is None or limit >= len(indices):
+        return indices
+    return np.sort(indices[stratified_order(examples.labels[indices], seed)[:limit]])
