@@ -1,0 +1,16 @@
+"""What all tests share: reproducible hypothesis runs, and figures that need no screen.
+
+``HYPOTHESIS_PROFILE=explore`` draws new and many more cases than the fixed ones that run by default.
+"""
+
+import os
+
+import hypothesis
+import matplotlib
+
+matplotlib.use("Agg")
+
+_COMMON = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("fixed", derandomize=True, database=None, **_COMMON)
+hypothesis.settings.register_profile("explore", print_blob=True, **_COMMON)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))

@@ -1,0 +1,186 @@
+"""The fast engine against the oracle, on networks, rules and sequences that hypothesis makes up."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from problems import (
+    Problem,
+    assert_close,
+    assert_parameters_close,
+    assert_results_close,
+    make_problem,
+    problems,
+    uniforms_off_threshold,
+)
+
+import gemsnn
+
+# Over up to 30 steps a float32 potential is a sum of at most a few hundred terms, each rounded to 6e-8 of its size:
+# off by less than 1e-4 of the weights' scale. Draws keep 100 times that from every threshold.
+FLOAT32_TOLERANCE = 1e-4
+MARGIN = 0.01
+
+# More than one block of the compiled engine (128 steps at most), more than two, and lengths just at the border.
+LONG = st.sampled_from([127, 128, 129, 200, 257, 310])
+
+
+def paper_like(**filters: gemsnn.Filter) -> gemsnn.Network:
+    return gemsnn.Network.fully_connected(6, 5, 3, **filters)
+
+
+def check_learning(problem: Problem) -> None:
+    uniforms = problem.uniforms(problem.network.n_hidden)
+    expected = problem.learn("reference", uniforms=uniforms)
+    result = problem.learn("compiled", uniforms=uniforms)
+    assert_results_close(result, expected, 1e-9)
+    # Absent synapses, and the memory of visible neurons where they have none, are exactly zero.
+    problem.network.check_parameters(result.parameters)
+
+
+@settings(max_examples=150)
+@given(problems())
+def test_learning_gives_the_same_spikes_weights_and_importances(problem):
+    check_learning(problem)
+
+
+@settings(max_examples=20)
+@given(problems(lengths=LONG, most_compartments=5))
+def test_learning_over_several_blocks_gives_the_same_spikes_weights_and_importances(problem):
+    check_learning(problem)
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        gemsnn.Topology(0, 0, 2, np.zeros((2, 2))),  # nothing but biases and self-memory
+        gemsnn.Topology(0, 0, 2, [[0, 1], [1, 0]]),  # visible neurons in a cycle
+        gemsnn.Topology(0, 3, 1, gemsnn.Topology.random(0, 3, 1, 1.0).mask),  # generates patterns by itself
+        gemsnn.Topology.layered(3, [2, 2], 2),
+        gemsnn.Topology(2, 1, 1, [[0, 0, 0, 1], [0, 0, 0, 0]]),  # visible to hidden only
+        gemsnn.Topology.fully_connected(3, 0, 2),  # no hidden neurons
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("T", [1, 2, 140])
+@pytest.mark.parametrize("gamma", [0.9, 1.0])
+def test_special_graphs_learn_the_same(topology, T, gamma):
+    network = gemsnn.Network(topology, gemsnn.Exponential((2.0,), 5), gemsnn.RaisedCosine(2, 18))
+    check_learning(make_problem(network, gemsnn.GEM(0.02, 0.9, gamma), T, K=3, seed=T))
+
+
+@pytest.mark.parametrize("T", [5, 150])
+def test_a_filter_longer_than_the_sequence_learns_the_same(T):
+    network = paper_like(synaptic_filter=gemsnn.RaisedCosine(3, 200), somatic_filter=gemsnn.Exponential((40.0,), 180))
+    check_learning(make_problem(network, gemsnn.GEM(0.01), T, K=2))
+
+
+@settings(max_examples=60)
+@given(problems())
+def test_in_float32_learning_gives_the_same_spikes_and_the_weights_to_rounding(problem):
+    single = problem.parameters.astype(np.float32)
+    exact = Problem(**{**vars(problem), "parameters": single.astype(np.float64)})
+    uniforms = uniforms_off_threshold(exact, MARGIN)
+    expected = exact.learn("reference", uniforms=uniforms)
+    result = exact.learn("compiled", uniforms=uniforms, parameters=single)
+    assert result.parameters.dtype == np.float32
+    assert_results_close(result, expected, FLOAT32_TOLERANCE)
+
+
+@settings(max_examples=100)
+@given(problems(), st.booleans())
+def test_free_running_gives_the_same_spikes(problem, batched):
+    network = problem.network
+    uniforms, inputs = problem.uniforms(network.n_neurons), problem.inputs
+    if batched:
+        uniforms, inputs = np.stack([uniforms, uniforms[::-1]]), np.stack([inputs, inputs[::-1]])
+    runs = [
+        gemsnn.sample(network, problem.parameters, inputs, problem.K, uniforms=uniforms, engine=engine)
+        for engine in ("compiled", "reference")
+    ]
+    assert runs[0].shape == uniforms.shape
+    np.testing.assert_array_equal(*runs)
+
+
+@settings(max_examples=40)
+@given(problems())
+def test_in_float32_free_running_gives_the_same_spikes(problem):
+    single = problem.parameters.astype(np.float32)
+    exact = Problem(**{**vars(problem), "parameters": single.astype(np.float64)})
+    uniforms = uniforms_off_threshold(exact, MARGIN, free=True)
+    arguments = (problem.network, single, problem.inputs, problem.K)
+    runs = [gemsnn.sample(*arguments, uniforms=uniforms, engine=engine) for engine in ("compiled", "reference")]
+    np.testing.assert_array_equal(*runs)
+
+
+@settings(max_examples=80)
+@given(problems())
+def test_the_log_likelihood_estimate_is_the_same(problem):
+    arguments = (problem.network, problem.parameters, problem.inputs, problem.targets, problem.K, problem.seed)
+    values = [gemsnn.log_likelihood(*arguments, engine=engine) for engine in ("compiled", "reference")]
+    assert values[0] == pytest.approx(values[1], rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(problems(lengths=st.integers(1, 120), most_compartments=4), st.lists(st.booleans(), min_size=120, max_size=120))
+def test_streams_that_learn_and_run_freely_by_turns_are_the_same(problem, learns):
+    fast, slow = (
+        gemsnn.Stream(problem.network, problem.parameters, problem.rule, problem.K, problem.seed, engine=engine)
+        for engine in ("compiled", "reference")
+    )
+    for t in range(problem.T):
+        target = problem.targets[t] if learns[t] else None
+        result, expected = fast.step(problem.inputs[t], target), slow.step(problem.inputs[t], target)
+        np.testing.assert_array_equal(result.spikes, expected.spikes)
+        for name in ("log_likelihood", "log_weights", "importance", "probabilities"):
+            assert_close(getattr(result, name), getattr(expected, name), 1e-9, name)
+        for name in ("time", "counts", "votes"):
+            np.testing.assert_array_equal(getattr(result, name), getattr(expected, name))
+    assert_parameters_close(fast.parameters, slow.parameters, 1e-9)
+    assert fast.predict() == slow.predict()
+
+
+@settings(max_examples=25)
+@given(problems(lengths=st.sampled_from([1, 20, 140])), st.sampled_from([np.float32, np.float64]))
+@example(make_problem(paper_like(), gemsnn.GEM(0.01, gamma=1.0), T=270, K=7), np.float32)
+def test_learning_does_not_depend_on_the_number_of_threads(problem, dtype):
+    parameters = problem.parameters.astype(dtype)
+    one, two, three = (
+        problem.learn("compiled", parameters=parameters, seed=problem.seed, threads=n) for n in (1, 2, 3)
+    )
+    for other in (two, three):
+        assert other.parameters == one.parameters
+        for name in ("hidden", "log_likelihood", "log_weights", "importance"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("decoder", ["vote", "likelihood"])
+@pytest.mark.parametrize("feedback", [False, True])
+def test_inference_does_not_depend_on_the_number_of_threads(dtype, decoder, feedback):
+    topology = gemsnn.Topology.random(6, 5, 3, 0.8) if feedback else gemsnn.Topology.fully_connected(6, 5, 3)
+    network = gemsnn.Network(topology)
+    problem = make_problem(network, gemsnn.GEM(), T=12, K=30)
+    parameters = problem.parameters.astype(dtype)
+    inputs = np.random.default_rng(0).integers(0, 2, (40, 12, 6))  # 40 x 30 rows: several batches
+    runs, predictions, likelihoods = [], [], []
+    for threads in (1, 2, 3):
+        runs.append(gemsnn.sample(network, parameters, inputs, 30, seed=1, threads=threads))
+        predictions.append(gemsnn.predict(network, parameters, inputs, 30, decoder=decoder, seed=1, threads=threads))
+        targets = np.broadcast_to(problem.targets, (40, 12, 3))
+        likelihoods.append(gemsnn.log_likelihood(network, parameters, inputs, targets, 30, seed=1, threads=threads))
+    for other in (1, 2):
+        np.testing.assert_array_equal(runs[other], runs[0])
+        np.testing.assert_array_equal(likelihoods[other], likelihoods[0])
+        for name in ("classes", "probabilities", "votes", "hidden_spikes_per_step"):
+            np.testing.assert_array_equal(getattr(predictions[other], name), getattr(predictions[0], name))
+
+
+def test_a_sequence_gives_the_same_alone_and_in_a_batch():
+    network = paper_like()
+    parameters = make_problem(network, gemsnn.GEM(), T=1, K=1).parameters
+    inputs = np.random.default_rng(0).integers(0, 2, (70, 9, 6))
+    together = gemsnn.sample(network, parameters, inputs, 5, seed=3, example=100)
+    for n in (0, 17, 69):
+        alone = gemsnn.sample(network, parameters, inputs[n], 5, seed=3, example=100 + n)
+        np.testing.assert_array_equal(together[n], alone)
