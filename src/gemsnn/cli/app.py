@@ -8,6 +8,9 @@ from rich.markup import escape
 
 from gemsnn import GemsnnError, __version__
 from gemsnn.cli import data
+from gemsnn.cli.evaluate import evaluate
+from gemsnn.cli.predict import predict
+from gemsnn.cli.train import train
 
 app = typer.Typer(
     name="gemsnn",
@@ -16,6 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
+for command in (train, evaluate, predict):
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -232,6 +232,14 @@ class TrainingConfig(_Settings):
         return self.model_dump(mode="json", exclude={"threads", "checkpoint_seconds"})
 
 
+def checked_readout(values: Mapping[str, Any]) -> Readout:
+    """A readout from a user's values; impossible ones are a ``ConfigError``."""
+    try:
+        return Readout.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError(_complaint(error, Readout)) from None
+
+
 PRESETS: dict[str, dict[str, Any]] = {
     # Section 4 of the paper; where it is silent (initial weights, when to stop), the defaults above.
     "paper": {

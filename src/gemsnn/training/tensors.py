@@ -2,7 +2,7 @@
 
 The header is the value of the key ``gemsnn`` in the file's metadata:
 
-    {"format": "gemsnn model", "version": 1, "sha256": "...", ...}
+    {"format": "gemsnn model, version 1", "version": 1, "sha256": "...", ...}
 
 The checksum covers the header without it, and each array's name, dtype, shape and bytes in order of name. Reading
 never runs code from the file.
@@ -25,7 +25,6 @@ from gemsnn.errors import CheckpointError
 from gemsnn.training.files import write_whole
 
 KEY = "gemsnn"
-VERSION_KEY = "gemsnn.version"  # once more, so that a flipped bit is not taken for a file from the future
 
 
 class DamagedFileError(CheckpointError):
@@ -37,9 +36,11 @@ def write_tensors(
 ) -> None:
     """Write arrays and a JSON header, atomically."""
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    full = {"format": file_format, "version": version, **header}
+    # The version stands there twice, so that a flipped bit is not taken for a file from the future. There is one entry
+    # in the metadata because safetensors writes several in random order, and equal content shall give equal bytes.
+    full = {"format": f"{file_format}, version {version}", "version": version, **header}
     full["sha256"] = _checksum(full, arrays)
-    write_whole(path, save(arrays, {KEY: json.dumps(full, allow_nan=False), VERSION_KEY: str(version)}))
+    write_whole(path, save(arrays, {KEY: json.dumps(full, allow_nan=False)}))
 
 
 def read_tensors(path: Path, file_format: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -74,11 +75,9 @@ def read_header(path: Path, file_format: str, version: int) -> dict[str, Any]:
         found, found_version, _ = header["format"], header["version"], header["sha256"]
     except (ValueError, KeyError, TypeError):
         raise DamagedFileError(f"{path}: damaged: its header cannot be read") from None
-    if found != file_format:
-        raise DamagedFileError(f"{path}: holds a {found!r}, not a {file_format!r}")
-    if str(found_version) != metadata.get(VERSION_KEY) or not isinstance(found_version, int):
-        raise DamagedFileError(f"{path}: damaged: its header contradicts itself about the version")
-    if found_version > version:
+    if found != f"{file_format}, version {found_version}":
+        raise DamagedFileError(f"{path}: holds a {found!r}, where a {file_format!r} should be, or it is damaged")
+    if not isinstance(found_version, int) or found_version > version:
         raise CheckpointError(
             f"{path}: {file_format} version {found_version} is from the future: this gemsnn reads up to version "
             f"{version}; install a newer gemsnn"

@@ -1,0 +1,37 @@
+"""Printing, the same in every command."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+
+def say(line: str, *, error: bool = False) -> None:
+    """A line of text, as it is; not wrapped when the output is not a terminal."""
+    Console(stderr=error).print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def print_table(table: Table) -> None:
+    """A table as wide as its content where there is no terminal to fit into."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=10_000)
+    console.print(table)
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Print warnings as one line each on stderr, without the source line that Python adds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        console = Console(stderr=True)
+
+        def show_line(message: Warning | str, *_: Any, **__: Any) -> None:
+            console.print(f"[yellow]warning:[/] {escape(str(message))}", soft_wrap=True, highlight=False)
+
+        warnings.showwarning = show_line
+        yield

@@ -1,0 +1,191 @@
+"""`gemsnn train`: train on a prepared file, in a run directory that can be resumed."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from gemsnn.cli.output import print_table, say, warnings_as_lines
+from gemsnn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gemsnn.training import RunDirectory, Trainer, TrainingConfig
+
+_NETWORK, _LENGTH, _MACHINE = "Network and rule", "How long, and the choice of the model", "Machine"
+
+
+class Decoder(StrEnum):
+    VOTE = "vote"
+    LIKELIHOOD = "likelihood"
+
+
+def train(
+    out: Annotated[Path, typer.Option("--out", help="Run directory; made if it is not there.", file_okay=False)],
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Prepared file, from `gemsnn data`. A resumed run knows its own.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where the run in --out stopped (or begin, if there is none).")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="TOML file of settings; flags go before it.", dir_okay=False)
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="Settings to start from: paper. Else the defaults.")] = None,
+    hidden: Annotated[int | None, typer.Option(help="Hidden neurons.", rich_help_panel=_NETWORK)] = None,
+    compartments: Annotated[int | None, typer.Option(help="K while learning.", rich_help_panel=_NETWORK)] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Step size.", rich_help_panel=_NETWORK)] = None,
+    decoder: Annotated[Decoder | None, typer.Option(help="How to read out.", rich_help_panel=_NETWORK)] = None,
+    inference_compartments: Annotated[
+        int | None, typer.Option(help="K at inference; as while learning, if not given.", rich_help_panel=_NETWORK)
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the training examples.", rich_help_panel=_LENGTH)
+    ] = None,
+    eval_every: Annotated[
+        int | None,
+        typer.Option(help="Time steps between evaluations; once an epoch, if not given.", rich_help_panel=_LENGTH),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(help="Stop after so many evaluations that were not better.", rich_help_panel=_LENGTH),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides everything random.", rich_help_panel=_LENGTH)] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads; the result does not depend on it.", rich_help_panel=_MACHINE)
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Any other setting of the configuration, e.g. --set hidden_bias=-3. May be repeated; "
+            "the run's config.toml lists all fields.",
+        ),
+    ] = None,
+    tensorboard: Annotated[
+        bool | None,
+        typer.Option(help="Write TensorBoard scalars; by default where it is installed.", rich_help_panel=_MACHINE),
+    ] = None,
+) -> None:
+    """Train a network online, with a live display. Ctrl-C saves; --resume goes on, to the same bits.
+
+    Example: gemsnn train --data digits.h5 --out runs/first --compartments 5
+    """
+    from gemsnn.events import open_prepared
+    from gemsnn.training import RunDirectory
+    from gemsnn.training.config import parse_assignment
+    from gemsnn.training.run import train as train_in_directory
+    from gemsnn.training.signals import StopSignals
+
+    flags = {
+        "n_hidden": hidden,
+        "n_compartments": compartments,
+        "learning_rate": learning_rate,
+        "decoder": decoder and decoder.value,
+        "inference_compartments": inference_compartments,
+        "epochs": epochs,
+        "eval_every": eval_every,
+        "patience": patience,
+        "seed": seed,
+        "threads": threads,
+    }
+    given = {name: value for name, value in flags.items() if value is not None}
+    given |= dict(parse_assignment(text) for text in settings or [])
+    run = RunDirectory(out)
+    if resume and config is None and preset is None and run.config.exists():
+        config = run.config
+    chosen, known_data = _configuration(config, preset, given)
+    path = data or known_data
+    if path is None:
+        raise ConfigError("--data is needed: a prepared file, from `gemsnn data simulate` or `gemsnn data import`")
+
+    console = Console()
+    with StopSignals() as stop, warnings_as_lines(), open_prepared(path) as prepared, _Watchers(console) as watchers:
+        outcome = train_in_directory(
+            chosen,
+            prepared,
+            out,
+            resume=resume,
+            observers=lambda run, trainer: watchers.make(run, trainer, tensorboard),
+            stop=stop,
+        )
+    if outcome.status == "interrupted":
+        position, total = outcome.trainer.position, outcome.trainer.total
+        say(f"Stopped at {position} of {total} examples; all is saved. Go on with: gemsnn train --out {out} --resume")
+        raise typer.Exit(stop.exit_code)
+    _print_results(run, outcome.trainer, outcome.status)
+
+
+def _configuration(
+    config: Path | None, preset: str | None, given: dict[str, Any]
+) -> "tuple[TrainingConfig, Path | None]":
+    from gemsnn.training import TrainingConfig, read_config
+
+    if config is None:
+        return TrainingConfig.make(preset, **given), None
+    return read_config(config, preset, **given)
+
+
+class _Watchers:
+    """The observers of a run, closed at its end."""
+
+    def __init__(self, console: Console) -> None:
+        from contextlib import ExitStack
+
+        self._console, self._open = console, ExitStack()
+
+    def __enter__(self) -> "_Watchers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def make(self, run: "RunDirectory", trainer: "Trainer", tensorboard: bool | None) -> list[Any]:
+        from gemsnn.training.display import display
+        from gemsnn.training.tensorboard import TensorBoard, available
+
+        network, data = trainer.network, trainer.data
+        say(
+            f"{run.path}: {network.n_inputs} inputs, {network.n_hidden} hidden and {network.n_visible} visible "
+            f"neurons, {trainer.config.n_compartments} compartments; {len(trainer.training)} training, "
+            f"{len(trainer.validation)} validation and {len(trainer.test)} test examples of {data.n_steps} steps"
+        )
+        if trainer.position:
+            say(f"going on from example {trainer.position} of {trainer.total}")
+        observers: list[Any] = [self._open.enter_context(display(self._console, trainer))]
+        if tensorboard or (tensorboard is None and available()):
+            board = TensorBoard(run)
+            self._open.callback(board.close)
+            observers.append(board)
+        return observers
+
+
+def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
+    progress = trainer.state.progress
+    table = Table(title=f"{run.path}: {status} after {trainer.position} examples", title_justify="left")
+    columns = ("model", "example", "split", "log-likelihood", "accuracy", f"ECE ({trainer.config.n_bins} bins)", "NLL")
+    for column in (*columns, "Brier", "hidden spikes/step"):
+        table.add_column(column, justify="left" if column in ("model", "split") else "right")
+    rows = (
+        ("best by validation", progress.best, ("validation", "test")),
+        ("final", progress.last, ("validation", "test")),
+        ("best on test (as in the paper)", progress.best_on_test, ("test",)),
+    )
+    for name, record, splits in rows:
+        for split in splits:
+            if record is not None and record[split] is not None:
+                figures = record[split]
+                table.add_row(
+                    name,
+                    str(record["position"]),
+                    split,
+                    f"{figures['log_likelihood']:.2f}",
+                    f"{100 * figures['accuracy']:.1f} %",
+                    *(f"{figures[key]:.3f}" for key in ("ece", "nll", "brier")),
+                    f"{figures['hidden_spikes_per_step']:.1f}",
+                )
+    print_table(table)
+    say(f"Models: {', '.join(p.name for p in sorted(run.path.glob('*.safetensors')))} in {run.path}")
