@@ -28,7 +28,7 @@ class State(NamedTuple):
 
     time: int
     shared_history: NDArray[np.uint8]  # (duration, n_shared): spikes of the shared sources, oldest first
-    history: NDArray[np.uint8]  # (n_neurons, K, bytes)
+    history: NDArray[np.uint16]  # (n_neurons, K, words)
     log_weights: NDArray[np.float64]  # (K,)
     eligibility: NDArray[Any]  # (n_neurons, K, n_private * n_basis)
     somatic_eligibility: NDArray[Any]  # (n_neurons, K, n_basis)
@@ -85,7 +85,7 @@ class Learner:
             self.time = 0
             n_sources = n_shared // network.synaptic_filter.n_basis
             self._shared_history = np.zeros((network.synaptic_filter.duration, n_sources), dtype=np.uint8)
-            self._history = np.zeros((n, K, plan.history_bytes), dtype=np.uint8)
+            self._history = np.zeros((n, K, plan.history.words), dtype=np.uint16)
             self._log_weights = np.zeros(K)
             self._eligibility = np.zeros((n, K, n_private), dtype=self.dtype)
             self._somatic_eligibility = np.zeros((n, K, self._somatic.shape[1]), dtype=self.dtype)
@@ -210,12 +210,13 @@ class Learner:
         n, K, n_private = self._eligibility.shape
         n_visible = self.network.n_visible
         traces = np.zeros((3, K, n_private), dtype=dtype)
-        past = self._history[plan.private_index >= 0]  # (n_private sources, K, bytes)
+        past = self._history[plan.private_index >= 0]  # (n_private sources, K, words)
         traces[0] = _traces_of(past, plan.synaptic_table).transpose(1, 0, 2).reshape(K, -1)
         return Block(
             learning_rate=self.learning_rate,
             gamma=self.gamma,
             kappa=self.kappa,
+            history_bits=plan.history.bits,
             synaptic_table=plan.synaptic_table,
             somatic_table=plan.somatic_table,
             filters_agree=self.network.synaptic_filter == self.network.somatic_filter,
@@ -334,7 +335,7 @@ def _horizon(gamma: float, dtype: np.dtype[Any]) -> int:
     return max(1, math.ceil(math.log(float(np.finfo(dtype).eps) / 10) / math.log(gamma)))
 
 
-def _traces_of(history: NDArray[np.uint8], table: NDArray[Any]) -> NDArray[Any]:
-    """(..., n_basis) traces of (..., bytes) histories."""
-    trace: NDArray[Any] = sum(table[byte, history[..., byte]] for byte in range(len(table)))
+def _traces_of(history: NDArray[np.uint16], table: NDArray[Any]) -> NDArray[Any]:
+    """(..., n_basis) traces of (..., words) histories."""
+    trace: NDArray[Any] = sum(table[word, history[..., word]] for word in range(len(table)))
     return trace

@@ -39,8 +39,9 @@ class Block(NamedTuple):
     learning_rate: Any  # f
     gamma: Any  # f
     kappa: float
-    synaptic_table: Any  # (bytes, 256, n_basis) f: a byte of spike history -> its part of the trace
-    somatic_table: Any  # (bytes, 256, n_basis) f
+    history_bits: int  # of a word
+    synaptic_table: Any  # (words, 2 ** bits, n_basis) f: a word of spike history -> its part of the trace
+    somatic_table: Any  # (words, 2 ** bits, n_basis) f
     filters_agree: bool  # the two filters are the same, so that one trace serves both
     private_index: Any  # (n_neurons,): the neuron's place among the private sources, or -1
     absent_start: Any  # (n_neurons + 1,): row i has no synapse at private columns
@@ -59,7 +60,7 @@ class Block(NamedTuple):
     eligibility: Any  # (n_neurons, K, P) f
     somatic: Any  # (n_neurons, n_basis) f
     somatic_eligibility: Any  # (n_neurons, K, n_basis) f
-    history: Any  # (n_neurons, K, bytes) uint8: past spikes, bit 0 of byte 0 is the most recent
+    history: Any  # (n_neurons, K, words) uint16: past spikes, bit 0 of word 0 is the most recent
     traces: Any  # (3, K, P) f: of private sources; slot t % 3 is step t's
     somatic_traces: Any  # (n_neurons, K, n_basis) f: of the last step fired
     log_weights: Any  # (K,)
@@ -91,6 +92,8 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
     n_visible = targets.shape[1]
     n_hidden = n_neurons - n_visible
     n_basis, n_basis_somatic = synaptic_table.shape[2], somatic.shape[1]
+    history_bits = b.history_bits
+    full_word = (1 << history_bits) - 1
     K2, K4 = K // 2 * 2, K // 4 * 4
     zero = gamma - gamma
 
@@ -191,8 +194,8 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                         trace = traces[now, k, source * n_basis + c]
                     else:
                         trace = zero
-                        for byte in range(somatic_table.shape[0]):
-                            trace += somatic_table[byte, history[i, k, byte], c]
+                        for word in range(somatic_table.shape[0]):
+                            trace += somatic_table[word, history[i, k, word], c]
                     somatic_traces[i, k, c] = trace
                     own += somatic[i, c] * trace
                 potential = np.float64(shared + u[k] + own)
@@ -211,16 +214,16 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                 errors[i, k, t] = ((1.0 if spike else 0.0) - probability) if clamped[t] else 0.0
 
                 # Remember the spike: shift it into the history, and let step t + 1 see its trace.
-                bit = np.uint8(1) if spike else np.uint8(0)
-                for byte in range(history.shape[2]):
-                    old = history[i, k, byte]
-                    history[i, k, byte] = np.uint8((old << 1) & 255) | bit
-                    bit = np.uint8(old >> 7)
+                bit = np.int64(spike)
+                for word in range(history.shape[2]):
+                    longer = (np.int64(history[i, k, word]) << 1) | bit
+                    history[i, k, word] = longer & full_word
+                    bit = longer >> history_bits
                 if source >= 0:
                     for c in range(n_basis):
                         trace = zero
-                        for byte in range(synaptic_table.shape[0]):
-                            trace += synaptic_table[byte, history[i, k, byte], c]
+                        for word in range(synaptic_table.shape[0]):
+                            trace += synaptic_table[word, history[i, k, word], c]
                         traces[after, k, source * n_basis + c] = trace
         if t == last:
             break

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine.tables import history_bytes, trace_table
+from gemsnn.engine.tables import HistoryFormat, history_format, trace_table
 from gemsnn.model import Network
 
 
@@ -32,7 +32,7 @@ class Layout(NamedTuple):
     synaptic_taps: NDArray[Any]  # (n_basis, duration) in the engine's precision
     synaptic_table: NDArray[Any]
     somatic_table: NDArray[Any]
-    history_bytes: int
+    history: HistoryFormat
 
     @property
     def all_shared(self) -> bool:
@@ -66,6 +66,7 @@ def layout(network: Network, visible_private: bool, dtype: np.dtype[Any]) -> Lay
         rows, group = shared_mask[:1], np.zeros(n_neurons, dtype=np.intp)
     else:
         rows, group = np.unique(shared_mask, axis=0, return_inverse=True)
+    history = history_format(network.memory)
     return Layout(
         segments=tuple(segments),
         private=private,
@@ -75,7 +76,7 @@ def layout(network: Network, visible_private: bool, dtype: np.dtype[Any]) -> Lay
         group=group.reshape(-1).astype(np.intp),
         group_mask=np.repeat(rows, n_basis, axis=1),
         synaptic_taps=network.synaptic_filter.taps.astype(dtype),
-        synaptic_table=trace_table(network.synaptic_filter.taps, dtype),
-        somatic_table=trace_table(network.somatic_filter.taps, dtype),
-        history_bytes=history_bytes(network.memory),
+        synaptic_table=trace_table(network.synaptic_filter.taps, history, dtype),
+        somatic_table=trace_table(network.somatic_filter.taps, history, dtype),
+        history=history,
     )

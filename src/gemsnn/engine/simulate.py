@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from gemsnn.engine.blas import single_threaded_blas
 from gemsnn.engine.kernel import FASTMATH, filter_spikes
@@ -86,19 +87,26 @@ def _run_batch(
     drive = np.empty((N, T, n), dtype=dtype)
     for example in range(N):
         drive[example] = filter_spikes(inputs[example], taps, 0) @ exogenous.T + parameters.bias
-    history = np.zeros((N, K, n, plan.history_bytes), dtype=np.uint8)
+    history = np.zeros((N, K, n, plan.history.words), dtype=np.uint16)
     traces = np.zeros((N, K, private.shape[0]), dtype=dtype)
     draws = np.stack(uniforms)
-    clamped = targets is not None
-    clamp = targets if targets is not None else np.zeros((N, T, network.n_visible), dtype=np.uint8)
+    clamp = np.zeros((N, 0, network.n_visible), dtype=np.uint8) if targets is None else targets
+    # What self-memory adds to a neuron's potential, for every word of its spike history.
+    own = np.ascontiguousarray(np.einsum("ic,mvc->imv", parameters.somatic, plan.somatic_table))
     private_drive = np.empty((N * K, n), dtype=dtype)
     for t in range(T):
         np.matmul(traces.reshape(N * K, -1), private, out=private_drive)
         _fire(
-            t, private_drive.reshape(N, K, n), drive, draws, clamp, clamped,
-            parameters.somatic, plan.synaptic_table, plan.somatic_table, plan.private_index,
-            history, traces, spikes, visible_potential,
+            t, private_drive.reshape(N, K, n), drive, draws, clamp, own, _SIGMOID_GRID,
+            plan.history.bits, plan.synaptic_table, plan.private_index, history, traces, spikes, visible_potential,
         )  # fmt: skip
+
+
+# Drawing a spike needs to know only on which side of sigmoid(u) the uniform lies. The grid brackets sigmoid(u) between
+# two neighbouring values; only a uniform between them (about one in a hundred) needs the exponential.
+_GRID_STEPS, _GRID_REACH = 16, 16.0  # steps a unit of potential, and the largest potential on the grid
+_GRID_CELLS = int(2 * _GRID_REACH * _GRID_STEPS)
+_SIGMOID_GRID = expit(np.arange(_GRID_CELLS + 1) / _GRID_STEPS - _GRID_REACH)
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -108,47 +116,53 @@ def _fire(
     drive: Any,
     uniforms: Any,
     targets: Any,
-    clamped: bool,
-    somatic: Any,
+    own: Any,
+    sigmoid_grid: Any,
+    history_bits: int,
     synaptic_table: Any,
-    somatic_table: Any,
     private_index: Any,
     history: Any,
     traces: Any,
     spikes: Any,
     visible_potential: Any,
 ) -> None:
-    """All neurons of all rows at step t: potential, spike, history and the traces that step t + 1 sees."""
+    """All neurons of all rows at step t: potential, spike, history and the traces that step t + 1 sees.
+
+    Visible neurons are clamped to (N, T, n_visible) targets; they run freely if the targets have no steps.
+    """
     N, K, n = private_drive.shape
     n_hidden = n - targets.shape[2]
-    n_basis, n_basis_somatic = synaptic_table.shape[2], somatic.shape[1]
+    clamped = targets.shape[1] > 0
+    n_basis = synaptic_table.shape[2]
+    full_word = (1 << history_bits) - 1
     for example in range(N):
         for k in range(K):
             for i in range(n):
                 u = drive[example, t, i] + private_drive[example, k, i]
-                for c in range(n_basis_somatic):
-                    trace = somatic_table[0, history[example, k, i, 0], c]
-                    for byte in range(1, somatic_table.shape[0]):
-                        trace += somatic_table[byte, history[example, k, i, byte], c]
-                    u += somatic[i, c] * trace
+                for word in range(own.shape[1]):
+                    u += own[i, word, history[example, k, i, word]]
                 if i >= n_hidden:
                     visible_potential[example, t, k, i - n_hidden] = u
                 if clamped and i >= n_hidden:
                     spike = targets[example, t, i - n_hidden] != 0
                 else:
-                    potential = np.float64(u)
-                    tail = np.exp(-abs(potential))
-                    spike = uniforms[example, t, k, i] < (1.0 if potential >= 0 else tail) / (1.0 + tail)
+                    # spike = uniform < sigmoid(potential), exactly. The margin is wider than any rounding here.
+                    uniform, potential = uniforms[example, t, k, i], np.float64(u)
+                    cell = int(min(max((potential + _GRID_REACH) * _GRID_STEPS, 0.0), _GRID_CELLS - 1.0))
+                    spike = uniform < sigmoid_grid[cell] - 1e-12
+                    if abs(potential) > _GRID_REACH - 1 or not (spike or uniform > sigmoid_grid[cell + 1] + 1e-12):
+                        tail = np.exp(-abs(potential))
+                        spike = uniform < (1.0 if potential >= 0 else tail) / (1.0 + tail)
                 spikes[example, t, k, i] = spike
-                bit = np.uint8(1) if spike else np.uint8(0)
-                for byte in range(history.shape[3]):
-                    old = history[example, k, i, byte]
-                    history[example, k, i, byte] = np.uint8((old << 1) & 255) | bit
-                    bit = np.uint8(old >> 7)
+                bit = np.int64(spike)
+                for word in range(history.shape[3]):
+                    longer = (np.int64(history[example, k, i, word]) << 1) | bit
+                    history[example, k, i, word] = longer & full_word
+                    bit = longer >> history_bits
                 source = private_index[i]
                 if source >= 0:
                     for c in range(n_basis):
                         trace = synaptic_table[0, history[example, k, i, 0], c]
-                        for byte in range(1, synaptic_table.shape[0]):
-                            trace += synaptic_table[byte, history[example, k, i, byte], c]
+                        for word in range(1, synaptic_table.shape[0]):
+                            trace += synaptic_table[word, history[example, k, i, word], c]
                         traces[example, k, source * n_basis + c] = trace

@@ -1,27 +1,38 @@
-"""Traces by table: a byte of spike history is looked up instead of convolved."""
+"""Traces by table: the recent spikes of a neuron are the bits of a number, looked up instead of convolved."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-
-def history_bytes(memory: int) -> int:
-    """Bytes that hold the last ``memory`` spikes."""
-    return -(-memory // 8)
+LONGEST_WORD = 12  # bits: tables of 4096 entries still live in the processor's inner caches
 
 
-def trace_table(taps: NDArray[np.float64], dtype: DTypeLike) -> NDArray[Any]:
-    """(bytes, 256, n_basis): the trace of a spike history is the sum of one entry a byte.
+class HistoryFormat(NamedTuple):
+    """The last spikes of a neuron as words: bit n of word m is the spike m * bits + n + 1 steps ago."""
 
-    Bit ``n`` of byte ``m`` says that there was a spike ``8 m + n + 1`` steps ago.
+    words: int
+    bits: int
+
+
+def history_format(memory: int) -> HistoryFormat:
+    """As few words as hold ``memory`` spikes, all equally long."""
+    words = -(-memory // LONGEST_WORD)
+    return HistoryFormat(words, -(-memory // words))
+
+
+def trace_table(taps: NDArray[np.float64], history: HistoryFormat, dtype: DTypeLike) -> NDArray[Any]:
+    """(words, 2 ** bits, n_basis): the trace of a spike history is the sum of one entry a word.
+
+    Words beyond the filter's duration are left out.
     """
     n_basis, duration = taps.shape
-    n_bytes = history_bytes(duration)
-    padded = np.zeros((n_basis, 8 * n_bytes))
+    words = -(-duration // history.bits)
+    padded = np.zeros((n_basis, words * history.bits))
     padded[:, :duration] = taps
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")  # (256, 8)
-    table = np.einsum("vn,bmn->mvb", bits.astype(np.float64), padded.reshape(n_basis, n_bytes, 8))
+    values = np.arange(2**history.bits)
+    bits = (values[:, None] >> np.arange(history.bits)) & 1  # (2 ** bits, bits)
+    table = np.einsum("vn,bmn->mvb", bits.astype(np.float64), padded.reshape(n_basis, words, history.bits))
     return np.ascontiguousarray(table.astype(dtype))
