@@ -1,11 +1,16 @@
 """Probabilistic spiking neural networks with multi-compartment neurons, trained online by GEM-VLSNN."""
 
+from typing import TYPE_CHECKING, Any
+
 from gemsnn import events, inference, learning, metrics, model
 from gemsnn._version import __version__
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 from gemsnn.inference import Prediction, log_likelihood, predict, sample
 from gemsnn.learning import GEM, LearnResult, Stream, StreamInfo, learn
 from gemsnn.model import Exponential, Filter, Network, Parameters, RaisedCosine, Topology
+
+if TYPE_CHECKING:
+    from gemsnn.estimator import GEMClassifier
 
 __all__ = [
     "GEM",
@@ -14,6 +19,7 @@ __all__ = [
     "DataError",
     "Exponential",
     "Filter",
+    "GEMClassifier",
     "GemsnnError",
     "LearnResult",
     "Network",
@@ -35,3 +41,12 @@ __all__ = [
     "predict",
     "sample",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs scikit-learn only when it is used: importing that takes longer than all the rest."""
+    if name == "GEMClassifier":
+        from gemsnn.estimator import GEMClassifier
+
+        return GEMClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

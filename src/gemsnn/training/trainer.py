@@ -18,8 +18,8 @@ from scipy.special import logsumexp
 
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.inference import class_patterns
-from gemsnn.learning import learn_unchecked
-from gemsnn.model import Parameters
+from gemsnn.learning import GEM, learn_unchecked
+from gemsnn.model import Network, Parameters
 from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import Stopped, evaluate
@@ -185,34 +185,23 @@ class Trainer:
     def learn_next(self) -> Learned:
         """Learn from the next example."""
         begin = time.perf_counter()
-        config, state, progress = self.config, self.state, self.state.progress
+        state, progress = self.state, self.state.progress
         index = self._next_index()
         examples = self.data.train
-        result = learn_unchecked(
+        state.parameters, likelihood, spikes = learn_example(
             self.network,
             state.parameters,
-            config.rule(progress.position, self.total),
-            np.ascontiguousarray(examples[index]),
+            self.config,
+            self.config.rule(progress.position, self.total),
+            examples[index],
             self._patterns[examples.labels[index]],
-            config.n_compartments,
-            config.seed,
-            example=progress.position,
-            threads=config.threads,
+            progress.position,
         )
-        # log of the mean over compartments of p(x || h), as in every other log-likelihood
-        likelihood = float(logsumexp(result.log_likelihood.sum(axis=0))) - math.log(config.n_compartments)
-        if not math.isfinite(likelihood):
-            raise ConfigError(
-                f"training diverged at example {progress.position}: the weights are no longer finite; start anew with "
-                f"learning_rate below {config.learning_rate:g}"
-            )
-        spikes = np.count_nonzero(result.hidden) / self.data.n_steps
-        state.parameters = result.parameters
         progress.position += 1
         progress.log_likelihood_sum += likelihood
         progress.hidden_spikes_sum += spikes
         if progress.position > self._average_from:
-            self._add_to_average(result.parameters)
+            self._add_to_average(state.parameters)
         return Learned(progress.position, likelihood, spikes, time.perf_counter() - begin)
 
     def evaluate(self, stop: Callable[[], bool] = lambda: False) -> Evaluated:
@@ -290,6 +279,37 @@ class Trainer:
         if by == "accuracy":
             return figures["accuracy"], -figures["nll"]
         return (-figures["nll"],) if by == "nll" else (figures["log_likelihood"],)
+
+
+def learn_example(
+    network: Network,
+    parameters: Parameters,
+    config: TrainingConfig,
+    rule: GEM,
+    inputs: NDArray[Any],
+    targets: NDArray[Any],
+    position: int,
+) -> tuple[Parameters, float, float]:
+    """Learn from one example; returns new parameters, log-likelihood and hidden spikes a step."""
+    result = learn_unchecked(
+        network,
+        parameters,
+        rule,
+        np.ascontiguousarray(inputs),
+        targets,
+        config.n_compartments,
+        config.seed,
+        example=position,
+        threads=config.threads,
+    )
+    # log of the mean over compartments of p(x || h), as in every other log-likelihood
+    likelihood = float(logsumexp(result.log_likelihood.sum(axis=0))) - math.log(config.n_compartments)
+    if not math.isfinite(likelihood):
+        raise ConfigError(
+            f"training diverged at example {position}: the weights are no longer finite; start anew with learning_rate "
+            f"below {config.learning_rate:g}"
+        )
+    return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs)
 
 
 def _split(config: TrainingConfig, data: Data) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
