@@ -149,8 +149,9 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 watching.append(showing.enter_context(display(Console(), trainer)))
             trainer.run(*watching)
         parameters = trainer.parameters() if memory.best is None else memory.best
-        self._set_fitted(config, classes, trainer.network, parameters, spikes.shape[1], trainer.position)
-        self.history_ = memory.history
+        self._set_fitted(
+            config, classes, trainer.network, parameters, spikes.shape[1], trainer.position, memory.history
+        )
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
@@ -166,7 +167,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known = np.unique(column_or_1d(classes))
             config = self._config(self._seed())
             network = config.network(spikes.shape[2], len(known))
-            self._set_fitted(config, known, network, config.initial_parameters(network), spikes.shape[1], 0)
+            self._set_fitted(config, known, network, config.initial_parameters(network), spikes.shape[1], 0, [])
         elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             raise ConfigError(f"classes are {self.classes_.tolist()} since the first call; they cannot change")
         self._check_inputs(spikes)
@@ -208,7 +209,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier = cls(**{name: settings[name] for name in sorted(names & settings.keys())}, random_state=model.seed)
         config, position = classifier._config(model.seed), model.about.get("position", 0)
         classifier._set_fitted(
-            config, np.array(model.classes), model.network, model.parameters, model.n_steps, position
+            config, np.array(model.classes), model.network, model.parameters, model.n_steps, position, []
         )
         return classifier
 
@@ -234,10 +235,12 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters: Parameters,
         n_steps: int,
         position: int,
+        history: list[Record] | None = None,
     ) -> None:
         self.classes_, self.network_, self.parameters_ = classes, network, parameters
         self.n_features_in_, self.n_examples_seen_ = network.n_inputs, position
-        self.history_: list[Record] = getattr(self, "history_", [])
+        if history is not None:
+            self.history_ = history
         about = {"position": position, "config": config.identity()}
         labels = tuple(classes.tolist())
         self.model_ = Model(network, parameters, labels, config.readout, n_steps, config.seed, None, about)

@@ -17,7 +17,25 @@ WINDOW = 50  # examples behind the running figures
 LINE_SECONDS = 15.0  # between plain lines
 
 
-def display(console: Console, trainer: Trainer) -> LiveDisplay | LineDisplay:
+class Display:
+    """An observer to be used in a ``with`` block."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        pass
+
+    def learned(self, trainer: Trainer, event: Learned, /) -> None:
+        raise NotImplementedError
+
+    def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
+        raise NotImplementedError
+
+
+def display(console: Console, trainer: Trainer) -> Display:
     """The display that suits the console."""
     return LiveDisplay(console, trainer) if console.is_terminal else LineDisplay(console, trainer)
 
@@ -84,18 +102,12 @@ def _duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
-class LineDisplay:
+class LineDisplay(Display):
     """A line an evaluation, and one now and then in between."""
 
     def __init__(self, console: Console, trainer: Trainer) -> None:
         self._console, self._running = console, _Running(trainer)
         self._printed = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def learned(self, trainer: Trainer, event: Learned, /) -> None:
         self._running.learned(event)
@@ -125,7 +137,7 @@ class _Remaining(ProgressColumn):
         return Text(f"{_duration(self._running.seconds_left)} left")
 
 
-class LiveDisplay:
+class LiveDisplay(Display):
     """A progress bar with running figures below it; evaluations scroll by above."""
 
     def __init__(self, console: Console, trainer: Trainer) -> None:
