@@ -1,6 +1,6 @@
 """Using a trained network: sampling, decoding a class with its probability, log-likelihood."""
 
-from gemsnn.inference.decoders import DECODERS, Prediction, class_patterns, predict
+from gemsnn.inference.decoders import DECODERS, Prediction, class_patterns, predict, predict_by_likelihood
 from gemsnn.inference.likelihood import log_likelihood
 from gemsnn.inference.sampling import sample
 from gemsnn.model.readout import count_votes, decide, vote_probabilities
@@ -13,6 +13,7 @@ __all__ = [
     "decide",
     "log_likelihood",
     "predict",
+    "predict_by_likelihood",
     "sample",
     "vote_probabilities",
 ]

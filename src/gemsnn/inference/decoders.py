@@ -87,11 +87,44 @@ def predict(
     for first in range(0, len(batch), BATCH):
         rows = batch[first : first + BATCH]
         arguments = (network, parameters, rows, K, seed, first_example + first, threads)
-        parts.append(_vote(*arguments) if decoder == "vote" else _likelihood(*arguments, desired))
+        parts.append(_vote(*arguments) if decoder == "vote" else _likelihood(*arguments, desired)[0])
     if not parts:
         C = len(desired)
         return Prediction(np.zeros(0, np.int64), np.zeros((0, C)), np.zeros((0, C), np.int64), np.zeros(0))
     return Prediction(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+def predict_by_likelihood(
+    network: Network,
+    parameters: Parameters,
+    inputs: NDArray[Any],
+    n_samples: int,
+    patterns: NDArray[np.uint8],
+    *,
+    seed: int = 0,
+    first_example: int = 0,
+    threads: int = 1,
+) -> tuple[Prediction, NDArray[np.float64]]:
+    """What the likelihood decoder says of (N, T, n_inputs) sequences, and its (N, C) estimates of log p(pattern).
+
+    The estimate of a class is the one that :func:`gemsnn.log_likelihood` gives for its pattern with the same key: both
+    come out of one run. The arguments are trusted.
+    """
+    parts = [
+        _likelihood(
+            network,
+            parameters,
+            inputs[first : first + BATCH],
+            n_samples,
+            seed,
+            first_example + first,
+            threads,
+            patterns,
+        )
+        for first in range(0, len(inputs), BATCH)
+    ]
+    predictions, estimates = zip(*parts, strict=True)
+    return Prediction(*map(np.concatenate, zip(*predictions, strict=True))), np.concatenate(estimates)
 
 
 def _vote(
@@ -113,7 +146,7 @@ def _likelihood(
     example: int,
     threads: int,
     patterns: NDArray[np.uint8],
-) -> Prediction:
+) -> tuple[Prediction, NDArray[np.float64]]:
     uniforms_of = draws(network, K, inputs.shape[1], seed, example, visible=False)
     N, T = inputs.shape[:2]
     feedback = network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any()
@@ -134,7 +167,7 @@ def _likelihood(
     score = log_mean_probability(potential, targets).T  # (N, C)
     each = np.stack([log_mean_probability(potential[..., k : k + 1, :], targets) for k in range(K)])  # (K, C, N)
     votes = (each.argmax(axis=1)[..., None] == np.arange(len(patterns))).sum(axis=0)
-    return Prediction(score.argmax(axis=1), softmax(score, axis=1), votes, rate)
+    return Prediction(score.argmax(axis=1), softmax(score, axis=1), votes, rate), score
 
 
 def _own_drive(network: Network, parameters: Parameters, pattern: NDArray[Any]) -> NDArray[np.float64]:

@@ -122,6 +122,8 @@ class TrainingConfig(_Settings):
     """Share of each class's training examples held out for validation; 0 holds out none."""
     eval_every: int | None = Field(default=None, ge=1)
     """Time steps between evaluations; not given: once an epoch. There is always one at the end."""
+    eval_at: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Time steps after which to evaluate, in place of eval_every. There is always one at the end."""
     validation_limit: int | None = Field(default=None, ge=1)
     """Evaluate on at most so many validation examples."""
     test_limit: int | None = Field(default=None, ge=0)
@@ -165,6 +167,8 @@ class TrainingConfig(_Settings):
 
     @model_validator(mode="after")
     def _check(self) -> TrainingConfig:
+        if self.eval_every is not None and self.eval_at:
+            raise ValueError("eval_every and eval_at cannot both be given")
         if self.patience is not None and self.validation_fraction == 0:
             raise ValueError("patience needs validation examples: set validation_fraction above 0")
         for name in ("synaptic_filter", "somatic_filter"):
@@ -316,7 +320,7 @@ def write_config(config: TrainingConfig, data: str | None = None) -> str:
         about = f"  # {field.description}"
         if isinstance(value, BaseModel):
             tables += ["", f"[{name}]{about}", *_toml_lines(value)]
-        elif isinstance(value, tuple):
+        elif name == "extra_readouts":
             for item in value:
                 tables += ["", f"[[{name}]]", *_toml_lines(item)]
         elif value is None:

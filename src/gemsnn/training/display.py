@@ -66,7 +66,7 @@ class _Running:
         if not self._recent:
             return None
         left = self.trainer.total - self.trainer.position
-        evaluations = -(-left // self.trainer.examples_between_evaluations)
+        evaluations = self.trainer.evaluations_left
         return left / self.examples_per_second + evaluations * self._evaluation_seconds
 
     def figures(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn import metrics
-from gemsnn.inference import Prediction, class_patterns, log_likelihood, predict
+from gemsnn.inference import Prediction, class_patterns, log_likelihood, predict, predict_by_likelihood
 from gemsnn.model import Network, Parameters
 from gemsnn.training.config import Readout
 from gemsnn.training.data import Examples
@@ -47,18 +47,28 @@ def evaluate(
             raise Stopped
         batch = examples.read(indices[first : first + BATCH])
         wanted = patterns[labels[first : first + BATCH]]
-        log_likelihoods.append(
-            log_likelihood(network, parameters, batch, wanted, likelihood_samples, seed, example=first, threads=threads)
-        )
+        key = {"seed": seed, "first_example": first, "threads": threads}
+        estimate: NDArray[np.float64] | None = None
         for readout, parts in zip(readouts, predictions, strict=True):
-            key = {"seed": seed, "first_example": first, "threads": threads}
-            parts.append(predict(network, parameters, batch, readout.compartments, decoder=readout.decoder, **key))
+            if readout == Readout(decoder="likelihood", compartments=likelihood_samples):
+                # One run gives the decision and, as the estimate for the true class, the log-likelihood.
+                found, estimates = predict_by_likelihood(
+                    network, parameters, batch, likelihood_samples, patterns, **key
+                )
+                parts.append(found)
+                estimate = estimates[np.arange(len(batch)), labels[first : first + BATCH]]
+            else:
+                parts.append(predict(network, parameters, batch, readout.compartments, decoder=readout.decoder, **key))
+        if estimate is None:
+            estimate = log_likelihood(
+                network, parameters, batch, wanted, likelihood_samples, seed, example=first, threads=threads
+            )
+        log_likelihoods.append(estimate)
     main, *extra = (
         _figures(readout, labels, Prediction(*map(np.concatenate, zip(*parts, strict=True))), n_bins)
         for readout, parts in zip(readouts, predictions, strict=True)
     )
-    estimate = np.concatenate(log_likelihoods)
-    result = {"examples": len(labels), "log_likelihood": float(estimate.mean()), **main}
+    result = {"examples": len(labels), "log_likelihood": float(np.concatenate(log_likelihoods).mean()), **main}
     return {**result, "extra_readouts": extra} if extra else result
 
 

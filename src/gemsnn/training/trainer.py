@@ -134,11 +134,14 @@ class Trainer:
         position, T = self.position, self.data.n_steps
         if position == 0 or self.state.progress.evaluated == position:
             return False
-        return position == self.total or position * T // self._eval_every > (position - 1) * T // self._eval_every
+        return position == self.total or self._points_up_to(position * T) > self._points_up_to((position - 1) * T)
 
     @property
-    def examples_between_evaluations(self) -> int:
-        return max(1, self._eval_every // self.data.n_steps)
+    def evaluations_left(self) -> int:
+        """Evaluations still to come, if the run is not stopped early."""
+        T, last = self.data.n_steps, self.total - 1
+        # Points before the last example, and the evaluation at the end.
+        return max(0, self._points_up_to(last * T) - self._points_up_to(self.position * T)) + (self.position <= last)
 
     def parameters(self) -> Parameters:
         """The weights that make the model: the average if there is one, else the latest."""
@@ -233,6 +236,12 @@ class Trainer:
         return Evaluated(record, is_best, is_best_on_test, time.perf_counter() - begin)
 
     # ---- inside
+
+    def _points_up_to(self, time_samples: int) -> int:
+        """How many of the points to evaluate at are reached after so many time steps."""
+        if self.config.eval_at:
+            return sum(point <= time_samples for point in self.config.eval_at)
+        return time_samples // self._eval_every
 
     def _next_index(self) -> int:
         """Which training example comes next."""
