@@ -34,5 +34,14 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+$(VENV)/.bench: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
+	touch $@
+
+# One script a subject; the tables of the engine take options: make bench BENCH=--quick
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/bench_engine.py $(BENCH)
+	for script in $(filter-out benchmarks/bench_engine.py,$(wildcard benchmarks/bench_*.py)); do $(BIN)/python $$script || exit 1; done
+
 clean:
 	rm -rf $(VENV) dist build site

@@ -1,0 +1,352 @@
+"""Speed and memory of the compiled engine beside PyTorch and beside what the machine can do at best.
+
+    python benchmarks/bench_engine.py [--quick] [--only learning memory ...] [--markdown FILE]
+
+Everything is measured in this run, on the paper's network (676 inputs, 200 hidden, 3 visible neurons, 3 bases over 10
+steps), sequences of 80 steps with spike density 0.1, in float32. Contestants take turns; ratios are of shortest times,
+which other work on the machine disturbs least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from rich.console import Console
+from tables import Table, machine, other_load, write_markdown
+from threadpoolctl import threadpool_limits
+from timing import Contestant, Times, milliseconds, race
+from workload import Workload, spikes, workload
+
+import gemsnn
+
+try:
+    import torch
+    import torch_baseline
+except ImportError:
+    sys.exit("this benchmark compares with PyTorch: run `make bench`, or pip install 'gemsnn[bench]'")
+
+PROBES = Path(__file__).with_name("probes.py")
+
+
+class Target(NamedTuple):
+    """A figure with the bound it must keep."""
+
+    what: str
+    value: float
+    bound: float
+    at_least: bool
+    unit: str = "x"
+
+    def row(self) -> Sequence[str]:
+        met = self.value >= self.bound if self.at_least else self.value <= self.bound
+        sense = "at least" if self.at_least else "at most"
+        unit = self.unit if self.unit == "x" else f" {self.unit}"
+        return (
+            self.what,
+            f"{self.value:.3g}{unit}",
+            f"{sense} {self.bound:g}{unit}",
+            "[green]met[/]" if met else "[red]not met[/]",
+        )
+
+
+class Section(NamedTuple):
+    tables: list[Table]
+    targets: list[Target]
+
+
+# ---- learning -------------------------------------------------------------------------------------------------------
+
+
+def learning(quick: bool) -> Section:
+    """One sequence, K = 1 to 50: gemsnn, PyTorch, and the machine's limit."""
+    work = workload()
+    sizes = (1, 5, 20) if quick else (1, 2, 5, 10, 20, 50)
+    contestants: dict[Hashable, Contestant] = {}
+    for K in sizes:
+        for threads in (1, 2):
+            contestants[K, "gemsnn", threads] = Contestant(
+                partial(gemsnn.learn, *work, n_compartments=K, threads=threads)
+            )
+            in_place = partial(torch_baseline.learn, *work, n_compartments=K)
+            use_threads = partial(torch.set_num_threads, threads)
+            contestants[K, "in place", threads] = Contestant(in_place, use_threads)
+            if not (quick and threads == 2):
+                contestants[K, "plain", threads] = Contestant(
+                    partial(in_place, in_place=False), use_threads, turns=1 if quick else 2, calls=1
+                )
+        contestants[K, "pass"] = Contestant(*_eligibility_pass(work, K))
+    contestants["products"] = Contestant(_products(work))
+    with threadpool_limits(1, user_api="blas"):
+        times = race(contestants, turns=2 if quick else 6)
+
+    speed = Table(
+        "Learning one sequence: ms, shortest / median",
+        ["K", "gemsnn 1 thread", "gemsnn 2 threads", "PyTorch in place 1", "in place 2", "PyTorch plain 1", "plain 2"],
+        note="With everything a user pays for: checks, random draws, results. PyTorch: the same mathematics, full "
+        "eligibility, all compartments in one tensor; 'in place' is the fastest formulation found, 'plain' writes the "
+        "formula as it reads (benchmarks/torch_baseline.py).",
+    )
+    ratios = Table(
+        "How many times faster than PyTorch, the same number of threads each; gain of the second thread",
+        ["K", "in place 1", "in place 2", "plain 1", "plain 2", "gemsnn 2 threads over 1"],
+    )
+    limits = Table(
+        "Against the machine's limit, one thread: ms",
+        ["K", "eligibility pass", "matrix products", "limit", "gemsnn", "gemsnn over limit"],
+        note="The pass reads and writes the hidden eligibility once a step, in Numba; the products R W', R R' and A' R "
+        "are done once a sequence, by BLAS. Their sum is what remains if all else were free.",
+    )
+    columns = [("gemsnn", 1), ("gemsnn", 2), ("in place", 1), ("in place", 2), ("plain", 1), ("plain", 2)]
+    faster: dict[Hashable, float] = {}
+    for K in sizes:
+        speed.rows.append([str(K), *(str(times.get((K, *column), "-")) for column in columns)])
+        for name, threads in columns:
+            if (K, name, threads) in times:
+                faster[K, name, threads] = times[K, name, threads].best / times[K, "gemsnn", threads].best
+        gain = times[K, "gemsnn", 1].best / times[K, "gemsnn", 2].best
+        ratios.rows.append(
+            [
+                str(K),
+                *(f"{faster[K, *key]:.1f}x" if (K, *key) in faster else "-" for key in columns[2:]),
+                f"{gain:.2f}x",
+            ]
+        )
+        limit = times[K, "pass"].best + times["products"].best
+        over = times[K, "gemsnn", 1].best / limit
+        limits.rows.append(
+            [
+                str(K),
+                *map(milliseconds, (times[K, "pass"].best, times["products"].best, limit)),
+                milliseconds(times[K, "gemsnn", 1].best),
+                f"{over:.2f}x",
+            ]
+        )
+        if K == 20:
+            above, two_threads = over, gain
+    targets = []
+    for K, bound in ((1, 15), (20, 40)):
+        for name in ("in place", "plain"):
+            if (K, name, 1) in faster:
+                what = f"learning, K = {K}, one thread: faster than PyTorch, {name}"
+                targets.append(Target(what, faster[K, name, 1], bound, at_least=True))
+    targets += [
+        Target("learning, K = 20, one thread: over the machine's limit", above, 2.5, at_least=False),
+        Target("learning, K = 20: two threads over one", two_threads, 1.5, at_least=True),
+    ]
+    return Section([speed, ratios, limits], targets)
+
+
+def _eligibility_pass(work: Workload, K: int) -> tuple[Callable[[], None], Callable[[], None]]:
+    network, T = work.network, len(work.inputs)
+    array: list[Any] = []
+
+    def prepare() -> None:  # only one lives at a time
+        array[:] = [np.ones((network.n_neurons, K, network.n_hidden * network.synaptic_filter.n_basis), np.float32)]
+
+    def run() -> None:
+        _decay(array[0].reshape(-1), np.float32(0.9), T)
+
+    return run, prepare
+
+
+@njit
+def _decay(array: Any, factor: Any, times: int) -> None:
+    for _ in range(times):
+        for c in range(array.size):
+            array[c] *= factor
+
+
+def _products(work: Workload) -> Callable[[], None]:
+    rng = np.random.default_rng(0)
+    n, width, T = work.network.n_neurons, work.network.n_inputs * work.network.synaptic_filter.n_basis, len(work.inputs)
+    traces, weights, accumulated = (
+        rng.standard_normal(shape, dtype=np.float32) for shape in ((T, width), (n, width), (n, T))
+    )
+
+    def run() -> None:
+        _ = traces @ weights.T, traces @ traces.T, accumulated @ traces
+
+    return run
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+def memory(quick: bool) -> Section:
+    """Peak memory of learning one sequence, each in a process of its own."""
+    sizes = (20,) if quick else (1, 2, 5, 10, 20, 50)
+    table = Table(
+        "Peak memory beyond network, parameters and data while learning one sequence: MB",
+        ["K", "gemsnn", "PyTorch in place"],
+        note="Rise of the process's highest resident memory (VmHWM), one thread, kernels loaded before; results "
+        "included.",
+    )
+    for K in sizes:
+        ours, theirs = (_megabytes(contestant, K) for contestant in ("gemsnn", "torch"))
+        table.rows.append([str(K), f"{ours:.1f}", f"{theirs:.1f}"])
+        if K == 20:
+            target = Target("learning, K = 20: peak memory beyond the inputs", ours, 40, at_least=False, unit="MB")
+    return Section([table], [target])
+
+
+def _megabytes(contestant: str = "gemsnn", K: int = 20, n_inputs: int = 676, n_hidden: int = 200, T: int = 80) -> float:
+    arguments = (contestant, K, n_inputs, n_hidden, T)
+    names = ("contestant", "compartments", "inputs", "hidden", "steps")
+    options = [f"--{name}={value}" for name, value in zip(names, arguments, strict=True)]
+    return float(_probe("memory", *options)[0]["megabytes"])
+
+
+def _probe(*arguments: str, **environment: str) -> tuple[dict[str, float], str]:
+    """What a probe measured, and what else the process printed."""
+    run = subprocess.run(
+        [sys.executable, PROBES, *arguments], env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    if run.returncode:
+        sys.exit(f"{PROBES.name} {' '.join(arguments)} failed:\n{run.stderr}")
+    *said, last = run.stdout.splitlines()
+    return json.loads(last), "\n".join([*said, run.stderr]).strip()
+
+
+# ---- scaling --------------------------------------------------------------------------------------------------------
+
+
+def scaling(quick: bool) -> Section:
+    """Cost as the inputs, the hidden neurons and the sequence grow, at K = 20."""
+    tables = []
+    for name, argument, sizes in (
+        ("inputs", "n_inputs", (676, 4096) if quick else (676, 1024, 2048, 4096, 8192, 16384)),
+        ("hidden neurons", "n_hidden", (100, 400) if quick else (100, 200, 400, 800)),
+        ("steps", "T", (80, 320) if quick else (80, 160, 320, 800)),
+    ):
+        works = {size: workload(**{argument: size}) for size in sizes}
+        times = race(
+            {
+                size: Contestant(partial(gemsnn.learn, *work, n_compartments=20), calls=2)
+                for size, work in works.items()
+            },
+            turns=1 if quick else 3,
+        )
+        table = Table(
+            f"Learning one sequence as {name} grow, K = 20, one thread",
+            [name, "ms, shortest / median", "size, relative", "time, relative", "ms a step", "peak memory, MB"],
+        )
+        for size in sizes:
+            table.rows.append(
+                [
+                    f"{size:,}",
+                    str(times[size]),
+                    f"{size / sizes[0]:.1f}x",
+                    f"{times[size].best / times[sizes[0]].best:.1f}x",
+                    f"{1e3 * times[size].best / len(works[size].inputs):.2f}",
+                    "-" if quick else f"{_megabytes(**{argument: size}):.1f}",
+                ]
+            )
+        tables.append(table)
+    return Section(tables, [])
+
+
+# ---- inference ------------------------------------------------------------------------------------------------------
+
+SMALL_BATCH = 10  # sequences; 200 rows fit the processor's own cache
+
+
+def inference(quick: bool) -> Section:
+    """Free running of 300 sequences with 20 compartments, to the votes."""
+    n, K = (40 if quick else 300), 20
+    work = workload()
+    inputs = spikes((n, *work.inputs.shape))
+    network, parameters = work.network, work.parameters
+    contestants: dict[Hashable, Contestant] = {}
+    for threads in (1, 2):
+        use_threads = partial(torch.set_num_threads, threads)
+        contestants["gemsnn", threads] = Contestant(
+            partial(gemsnn.predict, network, parameters, inputs, K, threads=threads), calls=1
+        )
+        for batch in (n, SMALL_BATCH):
+            contestants[batch, threads] = Contestant(
+                partial(torch_baseline.predict, network, parameters, inputs, K, batch=batch), use_threads, calls=1
+            )
+    with threadpool_limits(1, user_api="blas"):
+        times = race(contestants, turns=1 if quick else 3)
+    table = Table(
+        f"Inference of {n} sequences x {K} compartments: ms, shortest / median",
+        ["threads", "gemsnn", "PyTorch, one batch", f"PyTorch, batches of {SMALL_BATCH}", "faster than the better"],
+        note="Random draws and votes included; the exogenous drive is computed once an example by both.",
+    )
+    for threads in (1, 2):
+        ours: Times = times["gemsnn", threads]
+        theirs = min(times[batch, threads].best for batch in (n, SMALL_BATCH))
+        table.rows.append(
+            [
+                str(threads),
+                *(str(times[name, threads]) for name in ("gemsnn", n, SMALL_BATCH)),
+                f"{theirs / ours.best:.2f}x",
+            ]
+        )
+        if threads == 1:
+            ratio = theirs / ours.best
+    what = f"inference, {n} x {K}, one thread: faster than PyTorch, batched"
+    return Section([table], [Target(what, ratio, 1, at_least=True)])
+
+
+# ---- start ----------------------------------------------------------------------------------------------------------
+
+
+def start(quick: bool) -> Section:
+    """Compilation on the first call ever, and the start from the cache on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {name: _probe("start", NUMBA_CACHE_DIR=folder) for name in ("empty cache", "from the cache")}
+    names = list(runs["empty cache"][0])
+    table = Table("Start of a process: seconds, K = 20", ["", *names, "says that it compiles"])
+    for name, (seconds, said) in runs.items():
+        notice = [line.strip() for line in said.splitlines() if "compil" in line.lower()]
+        table.rows.append([name, *(f"{seconds[key]:.2f}" for key in names), notice[0] if notice else "no"])
+    first = runs["empty cache"][0]
+    compiling = max(first[f"first {call}"] - first[f"second {call}"] for call in ("learn", "predict"))
+    target = Target("first call ever: compilation", compiling, 20, at_least=False, unit="s")
+    return Section([table], [target])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+SECTIONS = {section.__name__: section for section in (learning, memory, scaling, inference, start)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="less than a minute: fewer sizes and repetitions")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the tables to this file")
+    options = parser.parse_args()
+
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    load = other_load()
+    heading = machine() + (f"; load {load:.1f} before the start, so other work disturbs this" if load > 0.5 else "")
+    console.print(heading, "\n")
+    tables, summary = [], Table("Targets", ["", "measured", "target", ""])
+    for name in options.only:
+        section = SECTIONS[name](options.quick)
+        for table in section.tables:
+            table.show(console)
+        tables += section.tables
+        summary.rows += [target.row() for target in section.targets]
+    if summary.rows:
+        summary.show(console)
+        tables.append(summary)
+    if options.markdown:
+        write_markdown(options.markdown, heading, tables)
+
+
+if __name__ == "__main__":
+    main()
