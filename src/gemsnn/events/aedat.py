@@ -119,20 +119,19 @@ def parse_aedat(data: bytes, name: str) -> Events:
     record = _RECORD_2 if header.version == 2 else _RECORD_1
     count = whole_records(data, header.size, record.itemsize, name)
     records = np.frombuffer(data, dtype=record, count=count, offset=header.size)
-    address = records["address"].astype(np.uint32)
-    if address.max() > 0x7FFF:
-        i = int(np.argmax(address > 0x7FFF))
+    if records["address"].max() > 0x7FFF:
+        i = int(np.argmax(records["address"] > 0x7FFF))
         raise DataError(
-            f"{name}: address {address[i]:#x} at byte {header.size + i * record.itemsize} (event {i}) lies outside the "
+            f"{name}: address {records['address'][i]:#x} at byte {header.size + i * record.itemsize} (event {i}) lies outside the "
             "128 x 128 sensor; the file is damaged, or not a DVS128 recording in AEDAT 1.0 or 2.0"
         )
     times, usable = unwrap(records["time"].astype(np.int64), bits=32)
-    address = address[:usable]
+    address = records["address"][:usable].astype(np.int16)
     events = np.empty(usable, dtype=EVENT_DTYPE)
     events["x"] = 127 - ((address >> 1) & 0x7F)
     events["y"] = address >> 8
     events["t"] = times
-    events["p"] = ~address & 1
+    events["p"] = 1 - (address & 1)
     warn_of_damage(data, header.size, record.itemsize, usable if usable < count else None, name)
     return events
 

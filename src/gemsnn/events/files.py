@@ -53,10 +53,9 @@ def unwrap(stamps: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int
         How many stamps come before the first jump back.
     """
     half, full = 1 << (bits - 1), 1 << bits
-    steps = np.diff(stamps)
-    if not len(steps) or (steps.min() >= 0 and steps.max() < half):
+    if stamps[-1] - stamps[0] < half and (stamps[1:] >= stamps[:-1]).all():  # as nearly always
         return stamps, len(stamps)
-    forward = steps % full
+    forward = np.diff(stamps) % full
     back = np.flatnonzero(forward >= half)
     usable = int(back[0]) + 1 if len(back) else len(stamps)
     times = np.empty(usable, dtype=np.int64)

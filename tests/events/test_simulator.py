@@ -1,0 +1,204 @@
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemsnn import ConfigError, ShapeError
+from gemsnn.events import (
+    DVS,
+    EVENT_DTYPE,
+    find_mnist_dvs,
+    import_recordings,
+    mnist_dvs_preprocessing,
+    open_prepared,
+    read_aedat,
+    simulate_digits,
+    simulate_prepared,
+    simulate_recording,
+)
+from gemsnn.events.aedat import read_aedat_header
+from gemsnn.events.calibration import MNIST_DVS_SCALE_4
+from gemsnn.events.pictures import upright
+from gemsnn.events.records import Events
+from gemsnn.events.simulated import Simulated, mnist_images
+
+
+def changed(**values: float) -> DVS:
+    return MNIST_DVS_SCALE_4.model_copy(update=values)
+
+
+QUIET = changed(noise_rate=0.0)
+
+
+def bar() -> np.ndarray:
+    """A bright horizontal bar."""
+    image = np.zeros((28, 28))
+    image[12:16, 4:24] = 1.0
+    return image
+
+
+def same(a: Simulated, b: Simulated) -> bool:
+    return a[:4] == b[:4] and np.array_equal(a.events, b.events)
+
+
+@pytest.fixture(scope="module")
+def zeros() -> list[Events]:
+    return [simulate_recording(image, i) for i, image in enumerate(mnist_images()[0][:30])]
+
+
+def test_a_recording_looks_like_one_that_was_read(zeros: list[Events]) -> None:
+    for events in zeros:
+        assert events.dtype == EVENT_DTYPE
+        assert events["t"][0] == 0
+        assert (np.diff(events["t"]) >= 0).all()
+        assert events["x"].min() >= 0
+        assert events["y"].max() <= 127
+        assert 1_900_000 < events["t"][-1] <= 2_500_000
+
+
+def test_simulated_zeros_have_the_real_ones_count_density_and_polarity(zeros: list[Events]) -> None:
+    choices = mnist_dvs_preprocessing()
+    assert np.median([len(e) for e in zeros]) == pytest.approx(16_483, rel=0.15)
+    assert np.median([choices.bin(e).mean() for e in zeros]) == pytest.approx(0.1157, rel=0.15)
+    assert np.median([e["p"].mean() for e in zeros]) == pytest.approx(0.509, rel=0.15)
+
+
+def test_digits_stand_upright() -> None:
+    image = np.zeros((28, 28))
+    image[5:23, 4:8] = image[5:9, 4:22] = 1.0  # a long stroke on the left, a shorter one at the top
+    choices = mnist_dvs_preprocessing()
+    picture = upright(choices.planes(simulate_recording(image, 0, QUIET)).sum(axis=(0, 1)), choices).astype(float)
+    rows, columns = np.average(np.mgrid[:26, :26], axis=(1, 2), weights=np.broadcast_to(picture, (2, 26, 26)))
+    assert rows < 12
+    assert columns < 12
+    assert not picture[20:, 20:].any()
+
+
+def test_the_same_seed_gives_the_same_events_and_another_seed_others() -> None:
+    image = mnist_images()[3][0]
+    first = simulate_recording(image, 5)
+    assert np.array_equal(first, simulate_recording(image, 5))
+    assert not np.array_equal(first[:100], simulate_recording(image, 6)[:100])
+
+
+def test_the_number_of_workers_changes_nothing() -> None:
+    one = list(simulate_digits([0, 7], (3, 2), seed=1, workers=1))
+    three = list(simulate_digits([0, 7], (3, 2), seed=1, workers=3))
+    assert len(one) == 10
+    assert all(same(a, b) for a, b in zip(one, three, strict=True))
+
+
+def test_a_recording_does_not_depend_on_what_else_is_simulated() -> None:
+    few = {(r.digit, r.number): r for r in simulate_digits([7], (2, 1), seed=1)}
+    more = {(r.digit, r.number): r for r in simulate_digits([0, 7], (3, 2), seed=1)}
+    assert few.keys() <= more.keys()
+    assert all(same(few[key], more[key]) for key in few)
+
+
+def test_training_and_test_never_share_an_image() -> None:
+    # Only which images are used matters here: a camera that sees nothing is quick.
+    blind = changed(threshold_on=50.0, threshold_off=50.0, noise_rate=1e-4, duration=0.1, duration_least=0.05)
+    recordings = list(simulate_digits([4], (400, 100), dvs=blind))
+    images = [r.image for r in recordings]
+    assert len(set(images)) == 500
+    with pytest.raises(ConfigError, match="never share an image"):
+        next(simulate_digits([4], (401, 100)))
+
+
+def test_an_edge_that_brightens_gives_on_and_one_that_darkens_off() -> None:
+    # The picture moves down until row_turn + period / 2, so that the bar's lower edge brightens and its upper one darkens.
+    dvs = changed(noise_rate=0.0, row_turn=0.0, start_jitter=0.0, column_swing=0.0, threshold_noise=0.0)
+    events = simulate_recording(bar(), 0, dvs)
+    early = events[(events["t"] > 100_000) & (events["t"] < 250_000)]
+    on, off = early[early["p"] == 1], early[early["p"] == 0]
+    assert len(on) > 100
+    assert len(off) > 100
+    assert np.median(on["x"]) > np.median(off["x"]) + 3
+
+
+def test_a_still_picture_gives_background_noise_alone() -> None:
+    still = changed(row_swing=0.0, column_swing=0.0, noise_rate=0.5, noise_spread=0.0, noise_on_share=0.8)
+    counts = [len(simulate_recording(bar(), seed, still)) for seed in range(8)]
+    seconds = 8 * MNIST_DVS_SCALE_4.duration
+    assert sum(counts) == pytest.approx(0.5 * 128 * 128 * seconds, rel=0.1)
+    events = simulate_recording(bar(), 0, still)
+    assert events["p"].mean() == pytest.approx(0.8, abs=0.02)
+    silent = still.model_copy(update={"noise_rate": 0.0})
+    assert len(simulate_recording(bar(), 0, silent)) == 0
+
+
+def test_a_pixel_is_blind_for_its_refractory_time() -> None:
+    dvs = changed(noise_rate=0.0, refractory_us=4_000.0, refractory_mismatch=0.0)
+    events = simulate_recording(bar(), 0, dvs)
+    pixel = events["x"].astype(int) * 128 + events["y"]
+    order = np.lexsort((events["t"], pixel))
+    gaps = np.diff(events["t"][order])[np.diff(pixel[order]) == 0]
+    assert gaps.min() >= 3_999  # times are cut to whole microseconds
+    assert gaps.min() < 4_100
+
+
+def test_higher_thresholds_and_less_contrast_give_fewer_events() -> None:
+    usual = len(simulate_recording(bar(), 0, QUIET))
+    assert len(simulate_recording(bar(), 0, changed(noise_rate=0.0, threshold_on=1.0, threshold_off=1.0))) < usual
+    assert len(simulate_recording(bar(), 0, changed(noise_rate=0.0, dark=0.5))) < usual
+    fewer_on = simulate_recording(bar(), 0, changed(noise_rate=0.0, threshold_on=1.0))
+    assert fewer_on["p"].mean() < simulate_recording(bar(), 0, QUIET)["p"].mean() - 0.1
+
+
+def test_threshold_mismatch_is_the_sensors_own_and_the_same_in_all_recordings() -> None:
+    def occupancy(seed: int, dvs: DVS) -> np.ndarray:
+        picture = np.zeros((128, 128))
+        for i in range(4):
+            events = simulate_recording(bar(), 100 * seed + i, dvs)
+            np.add.at(picture, (events["x"], events["y"]), 1)
+        return picture[50:70, 50:75].ravel()
+
+    first, again = occupancy(1, QUIET), occupancy(2, QUIET)
+    other = occupancy(2, changed(noise_rate=0.0, sensor_seed=5))
+    assert np.corrcoef(first, again)[0, 1] > np.corrcoef(first, other)[0, 1] + 0.1
+
+
+def test_only_mnist_sized_images_are_taken() -> None:
+    with pytest.raises(ShapeError, match=r"\(28, 28\)"):
+        simulate_recording(np.zeros((32, 32)), 0)
+
+
+def test_simulated_data_says_so_and_comes_back_the_same_from_aedat_files(tmp_path: Path) -> None:
+    simulate_prepared(tmp_path / "a.h5", digits=[0, 1], per_class=(2, 1), seed=3, aedat_folder=tmp_path / "raw")
+    files = sorted((tmp_path / "raw").rglob("*.aedat"))
+    assert len(files) == 6
+    assert all(read_aedat_header(file).simulated for file in files)
+    assert len(read_aedat(files[0])) > 5000
+    import_recordings(find_mnist_dvs(tmp_path / "raw", [0, 1]), tmp_path / "b.h5")
+    with open_prepared(tmp_path / "a.h5") as a, open_prepared(tmp_path / "b.h5") as b:
+        assert a.attributes["simulated"] is b.attributes["simulated"] is True
+        assert a.fingerprint == b.fingerprint
+        assert a.attributes["seed"] == 3
+        assert DVS(**a.attributes["dvs"]) == MNIST_DVS_SCALE_4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"digits": []}, "0..9"),
+        ({"per_class": (0, 0)}, "nothing to simulate"),
+        ({"per_class": (-1, 5)}, "nothing to simulate"),
+        ({"seed": -1}, "seed -1"),
+        ({"workers": -2}, "-2 workers"),
+    ],
+)
+def test_impossible_wishes_are_refused_and_leave_no_file(
+    tmp_path: Path, arguments: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        simulate_prepared(tmp_path / "a.h5", **{"per_class": (1, 1), **arguments})  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_leaving_a_simulation_early_stops_its_threads() -> None:
+    before = threading.active_count()
+    recordings = simulate_digits([0], (50, 0), workers=2)
+    next(recordings)
+    recordings.close()
+    assert threading.active_count() == before
