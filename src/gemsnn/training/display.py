@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
@@ -14,6 +15,7 @@ from rich.text import Text
 from gemsnn.training.trainer import Evaluated, Learned, Record, Trainer
 
 WINDOW = 50  # examples behind the running figures
+REFRESHES = 4  # of the live display, a second
 LINE_SECONDS = 15.0  # between plain lines
 
 
@@ -128,32 +130,33 @@ class LineDisplay(Display):
         self._printed = time.monotonic()
 
 
-class _Remaining(ProgressColumn):
-    def __init__(self, running: _Running) -> None:
+class _Figures(ProgressColumn):
+    """Works its text out when the screen is drawn, not at every example."""
+
+    def __init__(self, text: Callable[[], str]) -> None:
         super().__init__()
-        self._running = running
+        self._text = text
 
     def render(self, task: Task) -> Text:
-        return Text(f"{_duration(self._running.seconds_left)} left")
+        return Text(self._text())
 
 
 class LiveDisplay(Display):
     """A progress bar with running figures below it; evaluations scroll by above."""
 
     def __init__(self, console: Console, trainer: Trainer) -> None:
-        self._running = _Running(trainer)
+        running = self._running = _Running(trainer)
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
             MofNCompleteColumn(),
-            _Remaining(self._running),
-            TextColumn("{task.fields[figures]}\n{task.fields[last]}"),
+            _Figures(lambda: f"{_duration(running.seconds_left)} left"),
+            _Figures(lambda: f"{running.figures()}\n{running.last_evaluation()}"),
             console=console,
+            refresh_per_second=REFRESHES,
         )
-        self._task = self._bar.add_task("", total=trainer.total, completed=trainer.position, **self._fields())
-
-    def _fields(self) -> dict[str, Any]:
-        return {"figures": self._running.figures(), "last": self._running.last_evaluation()}
+        self._task = self._bar.add_task("", total=trainer.total, completed=trainer.position)
+        self._updated = 0.0
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -166,11 +169,13 @@ class LiveDisplay(Display):
 
     def learned(self, trainer: Trainer, event: Learned, /) -> None:
         self._running.learned(event)
-        self._bar.update(self._task, completed=trainer.position, **self._fields())
+        if time.monotonic() - self._updated >= 1 / REFRESHES:
+            self._bar.update(self._task, completed=trainer.position)
+            self._updated = time.monotonic()
 
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
         self._running.evaluated(event)
         star = " (best so far)" if event.is_best else ""
         text = f"{trainer.position} of {trainer.total} examples: {_headline(event.record)}{star}"
         self._bar.console.print(text, highlight=False, markup=False)
-        self._bar.update(self._task, **self._fields())
+        self._bar.update(self._task, completed=trainer.position)

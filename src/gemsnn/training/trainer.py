@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.inference import class_patterns
@@ -312,7 +311,9 @@ def learn_example(
         threads=config.threads,
     )
     # log of the mean over compartments of p(x || h), as in every other log-likelihood
-    likelihood = float(logsumexp(result.log_likelihood.sum(axis=0))) - math.log(config.n_compartments)
+    each = result.log_likelihood.sum(axis=0)
+    highest = float(each.max())
+    likelihood = highest + math.log(float(np.exp(each - highest).mean()))
     if not math.isfinite(likelihood):
         raise ConfigError(
             f"training diverged at example {position}: the weights are no longer finite; start anew with learning_rate "
