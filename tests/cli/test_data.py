@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gemsnn.cli import main
 from gemsnn.events import open_prepared, read_aedat, write_prepared
 
 
@@ -18,6 +19,26 @@ def gemsnn(*arguments: object, width: int = 200) -> subprocess.CompletedProcess[
     command = [sys.executable, "-c", "from gemsnn.cli import main; main()", *map(str, arguments)]
     environment = {**os.environ, "COLUMNS": str(width)}
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+
+
+class Here:
+    """Runs the command in this process, which spares loading everything anew."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        self.monkeypatch.setattr(sys, "argv", ["gemsnn", *map(str, arguments)])
+        self.monkeypatch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as stop:
+            main()
+        output = self.capsys.readouterr()
+        return int(stop.value.code or 0), output.out, output.err
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    return Here(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +62,7 @@ def test_simulate_writes_what_was_asked_for(simulated: Path) -> None:
         assert (data.n_steps, data.n_inputs) == (80, 676)
 
 
-def test_import_takes_digits_after_the_option_in_several_ways(simulated: Path, tmp_path: Path) -> None:
+def test_import_takes_digits_after_the_option_in_several_ways(simulated: Path, tmp_path: Path, here: Here) -> None:
     raw = simulated / "raw"
     for i, arguments in enumerate(
         (
@@ -50,8 +71,7 @@ def test_import_takes_digits_after_the_option_in_several_ways(simulated: Path, t
             ["mnist-dvs", "--digits", "0", "--digits", "2", raw, "--out", tmp_path / "2.h5"],
         )
     ):
-        done = gemsnn("data", "import", *arguments)
-        assert done.returncode == 0, done.stderr
+        assert here("data", "import", *arguments)[0] == 0
         with open_prepared(tmp_path / f"{i}.h5") as data:
             assert data.classes == (0, 2)
             assert len(data.train) == 6
@@ -68,57 +88,56 @@ def test_import_says_what_it_found_and_what_is_missing(simulated: Path, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_import_with_other_choices_records_them(simulated: Path, tmp_path: Path) -> None:
-    done = gemsnn(
+def test_import_with_other_choices_records_them(simulated: Path, tmp_path: Path, here: Here) -> None:
+    code, _, _ = here(
         *("data", "import", "mnist-dvs", simulated / "raw", "--digits", 0, "--out", tmp_path / "a.h5"),
         *("--bin-ms", 12.5, "--steps", 40, "--polarity", "separate"),
     )
-    assert done.returncode == 0, done.stderr
+    assert code == 0
     with open_prepared(tmp_path / "a.h5", expect={"bin_us": 12_500, "polarity": "separate"}) as data:
         assert (data.n_steps, data.n_inputs) == (40, 2 * 676)
 
 
-def test_a_damaged_recording_is_one_warning_line(simulated: Path, tmp_path: Path) -> None:
+def test_a_damaged_recording_is_one_warning_line(simulated: Path, tmp_path: Path, here: Here) -> None:
     source = next((simulated / "raw/grabbed_data0/scale4").glob("*_0001.aedat"))
     folder = tmp_path / "grabbed_data0/scale4"
     folder.mkdir(parents=True)
     for number in (1, 901):
         (folder / f"mnist_0_scale04_{number:04d}.aedat").write_bytes(source.read_bytes()[: -3 if number == 1 else None])
-    done = gemsnn("data", "import", "mnist-dvs", tmp_path, "--digits", 0, "--out", tmp_path / "a.h5")
-    assert done.returncode == 0, done.stderr
-    warned = [line for line in done.stderr.splitlines() if line.startswith("warning:")]
+    code, _, error = here("data", "import", "mnist-dvs", tmp_path, "--digits", 0, "--out", tmp_path / "a.h5")
+    assert code == 0
+    warned = [line for line in error.splitlines() if line.startswith("warning:")]
     assert len(warned) == 1
     assert "mnist_0_scale04_0001.aedat: cut inside a record at byte" in warned[0]
 
 
-def test_info_is_a_table_of_classes_splits_density_duration_and_source(simulated: Path) -> None:
-    done = gemsnn("data", "info", simulated / "sim.h5", "--verify")
-    assert done.returncode == 0, done.stderr
+def test_info_is_a_table_of_classes_splits_density_duration_and_source(simulated: Path, here: Here) -> None:
+    code, out, _ = here("data", "info", simulated / "sim.h5", "--verify")
+    assert code == 0
     for word in ("SIMULATED", "train", "test", "density", "duration", "gemsnn simulator", "25000", "verified"):
-        assert word in done.stdout
-    assert done.stdout.count(" ms ") == 6
+        assert word in out
+    assert out.count(" ms ") == 6
 
 
-def test_info_on_a_users_own_arrays(tmp_path: Path) -> None:
+def test_info_on_a_users_own_arrays(tmp_path: Path, here: Here) -> None:
     write_prepared(tmp_path / "mine.h5", np.zeros((4, 5, 6), dtype=bool), [0, 1, 0, 1], source="my lab")
-    done = gemsnn("data", "info", tmp_path / "mine.h5")
-    assert done.returncode == 0, done.stderr
-    assert "my lab" in done.stdout
-    assert "SIMULATED" not in done.stdout
+    code, out, _ = here("data", "info", tmp_path / "mine.h5")
+    assert code == 0
+    assert "my lab" in out
+    assert "SIMULATED" not in out
 
 
-def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path) -> None:
+def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path, here: Here) -> None:
     from PIL import Image
 
     raw = next((simulated / "raw").rglob("*.aedat"))
     for arguments in (
         (simulated / "sim.h5", "--index", 3, "--out", tmp_path / "a.png"),
-        (simulated / "sim.h5", "--index", 0, "--test", "--out", tmp_path / "b.svg"),
+        (simulated / "sim.h5", "--index", 0, "--test", "--out", tmp_path / "b.pdf"),
         (raw, "--out", tmp_path / "c.png"),
         (simulated / "sim.h5", "--index", 3, "--out", tmp_path / "d.gif"),
     ):
-        done = gemsnn("data", "show", *arguments)
-        assert done.returncode == 0, done.stderr
+        assert here("data", "show", *arguments)[0] == 0
     for name in ("a.png", "c.png"):
         with Image.open(tmp_path / name) as picture:
             colours = np.asarray(picture.convert("RGB")).reshape(-1, 3).astype(int)
@@ -126,7 +145,7 @@ def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path) -> 
             assert (colours[:, 2] > colours[:, 0] + 80).any(), "no blue for OFF"
     with Image.open(tmp_path / "d.gif") as animation:
         assert animation.n_frames == 80
-    assert "simulated" in (tmp_path / "b.svg").read_text() or (tmp_path / "b.svg").stat().st_size > 10_000
+    assert (tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(
@@ -145,13 +164,12 @@ def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path) -> 
     ],
 )
 def test_what_the_user_can_mend_is_one_message_and_exit_code_2(
-    simulated: Path, arguments: list[str], complaint: str
+    simulated: Path, arguments: list[str], complaint: str, here: Here
 ) -> None:
-    done = gemsnn("data", *(argument.format(simulated) for argument in arguments))
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("error: ")
-    assert complaint in done.stderr
-    assert "Traceback" not in done.stderr
+    code, _, error = here("data", *(argument.format(simulated) for argument in arguments))
+    assert code == 2
+    assert error.startswith("error: ")
+    assert complaint in error
     assert not (simulated / "x.h5").exists()
 
 
@@ -201,6 +219,6 @@ def test_a_terminal_gets_a_progress_bar(tmp_path: Path) -> None:
 
 
 def test_help_is_quick_to_load_because_heavy_libraries_are_not_imported() -> None:
-    code = "import sys, gemsnn.cli.data; print([m for m in ('matplotlib', 'mlxtend', 'sklearn') if m in sys.modules])"
+    code = "import sys, gemsnn.cli.data; print([m for m in ('matplotlib', 'mlxtend') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr

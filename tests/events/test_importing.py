@@ -178,7 +178,7 @@ def test_a_folder_without_the_data_set_says_what_it_holds_instead(tmp_path: Path
         find(tmp_path / "none")
     with pytest.raises(DataError, match="not a directory"):
         find(tmp_path / "holiday.jpg")
-    with pytest.raises(ConfigError, match="0..9"):
+    with pytest.raises(ConfigError, match=r"0\.\.9"):
         find(tmp_path, [11])
 
 

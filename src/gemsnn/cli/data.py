@@ -175,13 +175,16 @@ def show(
 ) -> None:
     """Draw a recording: a picture with both polarities, or an animation."""
     from gemsnn.events import mnist_dvs_preprocessing, nmnist_preprocessing, open_prepared, read_recording
+    from gemsnn.events.aedat import read_aedat_header
     from gemsnn.events.pictures import save_picture
 
     if file.suffix.lower() in (".aedat", ".dat", ".bin"):
         with _warnings_as_lines():
             events = read_recording(file)
         choices = nmnist_preprocessing() if file.suffix.lower() == ".bin" else mnist_dvs_preprocessing(4)
-        save_picture(choices.planes(events, str(file)), choices, out, title=f"{file.name}, {len(events)} events")
+        kind = "simulated" if file.suffix.lower() != ".bin" and read_aedat_header(file).simulated else "recorded"
+        title = f"{file.name} ({kind}), {len(events)} events"
+        save_picture(choices.planes(events, str(file)), choices, out, title=title)
     else:
         with open_prepared(file) as data:
             part = data.test if test else data.train

@@ -122,8 +122,8 @@ def parse_aedat(data: bytes, name: str) -> Events:
     if records["address"].max() > 0x7FFF:
         i = int(np.argmax(records["address"] > 0x7FFF))
         raise DataError(
-            f"{name}: address {records['address'][i]:#x} at byte {header.size + i * record.itemsize} (event {i}) lies outside the "
-            "128 x 128 sensor; the file is damaged, or not a DVS128 recording in AEDAT 1.0 or 2.0"
+            f"{name}: address {records['address'][i]:#x} at byte {header.size + i * record.itemsize} (event {i}) lies "
+            "outside the 128 x 128 sensor; the file is damaged, or not a DVS128 recording in AEDAT 1.0 or 2.0"
         )
     times, usable = unwrap(records["time"].astype(np.int64), bits=32)
     address = records["address"][:usable].astype(np.int16)
