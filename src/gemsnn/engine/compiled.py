@@ -2,7 +2,11 @@
 
 Within a block of steps, shared synapses are handled by a Gram matrix and written once at its end. Errors of earlier
 blocks go on acting through their eligibility: a window of past errors and shared traces stands for it, as long as
-gamma^age is above the precision of the numbers. So memory does not grow with the length of the sequence.
+gamma^age is above the precision of the numbers. A window that would grow longer than there are shared traces (gamma is
+1, or nearly) is exchanged for the eligibility itself, which acts alike. So memory does not grow with the length of the
+sequence.
+
+The bias is a shared source with a trace of 1: the last column of the shared traces.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from gemsnn.engine.layout import layout
 from gemsnn.model import Network, Parameters
 
 LONGEST_BLOCK = 128  # steps of a run; a longer block costs more Gram products, a shorter one more carrying over
+LONGEST_WINDOW = 1024  # steps that the window may hold where there are fewer shared traces
 STREAM_BLOCK = 48  # steps between two foldings of a stream
 
 
@@ -33,7 +38,8 @@ class State(NamedTuple):
     eligibility: NDArray[Any]  # (n_neurons, K, n_private * n_basis)
     somatic_eligibility: NDArray[Any]  # (n_neurons, K, n_basis)
     window_errors: NDArray[Any]  # (n_neurons, K, window)
-    window_traces: NDArray[Any]  # (window, n_shared * n_basis)
+    window_traces: NDArray[Any]  # (window, n_shared * n_basis + 1)
+    window_ages: NDArray[np.int64]  # (window,): 1 for the step just past
 
 
 class Info(NamedTuple):
@@ -70,7 +76,7 @@ class Learner:
         self.learning_rate, self.kappa, self.gamma = (
             self.dtype.type(learning_rate),
             float(kappa),
-            self.dtype.type(gamma),
+            self.dtype.type(max(gamma, np.finfo(self.dtype).tiny)),  # above 0 in float32 too
         )
         self.layout = layout(network, visible_private, self.dtype)
         plan, n, K = self.layout, network.n_neurons, n_compartments
@@ -80,26 +86,28 @@ class Learner:
         self._private = self._synaptic[:, plan.private].copy().reshape(n, -1)  # dense rows; written back when taken out
         self._somatic, self._bias = parameters.somatic.copy(), parameters.bias.copy()
 
-        n_private, n_shared = self._private.shape[1], plan.group_mask.shape[1]
+        n_private, n_columns = self._private.shape[1], plan.group_mask.shape[1]
         if state is None:
             self.time = 0
-            n_sources = n_shared // network.synaptic_filter.n_basis
+            n_sources = (n_columns - 1) // network.synaptic_filter.n_basis
             self._shared_history = np.zeros((network.synaptic_filter.duration, n_sources), dtype=np.uint8)
             self._history = np.zeros((n, K, plan.history.words), dtype=np.uint16)
             self._log_weights = np.zeros(K)
             self._eligibility = np.zeros((n, K, n_private), dtype=self.dtype)
             self._somatic_eligibility = np.zeros((n, K, self._somatic.shape[1]), dtype=self.dtype)
             self._window_errors = np.zeros((n, K, 0), dtype=self.dtype)
-            self._window_traces = np.zeros((0, n_shared), dtype=self.dtype)
+            self._window_traces = np.zeros((0, n_columns), dtype=self.dtype)
+            self._window_ages = np.zeros(0, dtype=np.int64)
         else:
             self.time = state.time
             self._shared_history, self._history = state.shared_history, state.history.copy()
             self._log_weights = state.log_weights.copy()
             self._eligibility, self._somatic_eligibility = state.eligibility.copy(), state.somatic_eligibility.copy()
             self._window_errors, self._window_traces = state.window_errors, state.window_traces
-        self._horizon = _horizon(float(self.gamma), self.dtype)
+            self._window_ages = state.window_ages
+        self._horizon = _horizon(float(gamma), self.dtype)
         self._block: Block | None = None
-        self._shared_traces = np.zeros((0, n_shared), dtype=self.dtype)
+        self._shared_traces = np.zeros((0, n_columns), dtype=self.dtype)
         self._position = 0
 
     # ---- a whole sequence -------------------------------------------------------------------------------------------
@@ -139,9 +147,9 @@ class Learner:
         block = self._block
         n, K = self.network.n_neurons, self.n_compartments
         if block is None:
-            n_groups, n_shared = self.layout.group_mask.shape
-            self._shared_traces = np.zeros((STREAM_BLOCK, n_shared), dtype=self.dtype)
-            window = STREAM_BLOCK if self._window_errors.shape[2] else 0
+            n_groups, n_columns = self.layout.group_mask.shape
+            self._shared_traces = np.ones((STREAM_BLOCK, n_columns), dtype=self.dtype)
+            window = STREAM_BLOCK if self._window_ages.size else 0
             block = self._block = self._open_block(
                 STREAM_BLOCK,
                 drive=np.zeros((STREAM_BLOCK, n), dtype=self.dtype),
@@ -151,7 +159,7 @@ class Learner:
             )
         t = self._position
         taps = self.layout.synaptic_taps
-        self._shared_traces[t] = (self._shared_history[::-1].T.astype(self.dtype) @ taps.T).reshape(-1)
+        self._shared_traces[t, :-1] = (self._shared_history[::-1].T.astype(self.dtype) @ taps.T).reshape(-1)
         self._shared_history = np.concatenate([self._shared_history[1:], inputs_t.astype(np.uint8)[None]])
         with single_threaded_blas():
             drive, gram, carry = self._shared_products(self._shared_traces[: t + 1], slice(t, t + 1))
@@ -198,6 +206,7 @@ class Learner:
             self._somatic_eligibility,
             self._window_errors,
             self._window_traces,
+            self._window_ages,
         )
         return Parameters(self._synaptic, self._somatic, self._bias), state
 
@@ -260,7 +269,7 @@ class Learner:
         n, K, window = self._window_errors.shape
         if not window:
             return drive, gram, np.zeros((n, K, 0), dtype=self.dtype)
-        weighted = self._window_errors * self._window_fading()
+        weighted = self._window_errors * self._fading(self._window_ages)
         overlap = self._gram(self._window_traces, wanted)  # (n_groups, window, len(wanted))
         if len(overlap) == 1:
             carry = (weighted.reshape(n * K, window) @ overlap[0]).reshape(n, K, len(wanted))
@@ -269,16 +278,15 @@ class Learner:
         return drive, gram, carry
 
     def _gram(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-        """(n_groups, len(left), len(right)): inner products over each group's shared sources; 1 more for the bias."""
-        one = self.dtype.type(1)
+        """(n_groups, len(left), len(right)): inner products over each group's shared sources."""
         if self.layout.all_shared:
-            full: NDArray[Any] = (left @ right.T + one)[None]
+            full: NDArray[Any] = (left @ right.T)[None]
             return full
         masks = self.layout.group_mask
         if min(len(left), len(right)) == 1:
-            products: NDArray[Any] = (left * right) @ masks.T.astype(self.dtype) + one
+            products: NDArray[Any] = (left * right) @ masks.T.astype(self.dtype)
             return products.T.reshape(len(masks), len(left), len(right))
-        return np.stack([left[:, mask] @ right[:, mask].T + one for mask in masks])
+        return np.stack([left[:, mask] @ right[:, mask].T for mask in masks])
 
     def _advance(self, block: Block, first: int, last: int, settle: bool) -> None:
         counter = np.zeros(1, dtype=np.int64)
@@ -295,24 +303,30 @@ class Learner:
 
     def _fold(self, block: Block, length: int) -> None:
         """Write the shared synapses after ``length`` steps of the block, and move its errors into the window."""
-        traces = self._shared_traces[:length]
+        traces, errors = self._shared_traces[:length], block.errors[:, :, :length]
+        ages = np.arange(length, 0, -1)
         self._write_shared(block.accumulated[:, :length], traces)
-        if self._window_errors.shape[2]:
-            weight = self.gamma ** np.arange(length, dtype=self.dtype) @ block.signal[:length]  # (K,)
-            self._write_shared(
-                np.einsum("k,iks->is", weight, self._window_errors) * self._window_fading(), self._window_traces
-            )
-        keep = self._horizon
-        errors, window = block.errors[:, :, :length], self._window_errors.shape[2]
-        if window and keep > length:
-            errors = np.concatenate([self._window_errors, errors], axis=2)[:, :, -keep:]
-            traces = np.concatenate([self._window_traces, traces])[-keep:]
-        self._window_errors, self._window_traces = errors[:, :, -keep:], traces[-keep:]
+        if self._window_ages.size:
+            weight = self._fading(np.arange(length)) @ block.signal[:length]  # (K,)
+            past = np.einsum("k,iks->is", weight, self._window_errors) * self._fading(self._window_ages)
+            self._write_shared(past, self._window_traces)
+            errors = np.concatenate([self._window_errors, errors], axis=2)
+            traces = np.concatenate([self._window_traces, traces])
+            ages = np.concatenate([self._window_ages + length, ages])
+        alive = ages <= self._horizon
+        if not alive.all():
+            errors, traces, ages = errors[:, :, alive], traces[alive], ages[alive]
+        if len(ages) > max(LONGEST_WINDOW, traces.shape[1]):
+            # The eligibility of the shared synapses in full, as the errors of as many steps with one trace each.
+            errors = (errors * self._fading(ages - 1)) @ traces
+            traces = np.eye(traces.shape[1], dtype=self.dtype)
+            ages = np.ones(len(traces), dtype=np.int64)
+        self._window_errors, self._window_traces, self._window_ages = errors, traces, ages
 
     def _write_shared(self, accumulated: NDArray[Any], traces: NDArray[Any]) -> None:
         """weights += eta accumulated . traces, (n, steps) x (steps, columns)."""
         scaled = self.learning_rate * accumulated
-        self._bias += scaled.sum(axis=1)
+        self._bias += scaled @ traces[:, -1]
         plan = self.layout
         for segment in plan.segments:
             weights = self._synaptic[:, segment.sources].reshape(len(self._synaptic), -1)
@@ -322,9 +336,9 @@ class Learner:
                     change *= plan.group_mask[plan.group[rows], segment.columns]
                 weights[rows] += change
 
-    def _window_fading(self) -> NDArray[Any]:
-        """gamma^age of the window's steps, where the step just before the block has age 1."""
-        fading: NDArray[Any] = self.gamma ** np.arange(self._window_errors.shape[2], 0, -1).astype(self.dtype)
+    def _fading(self, ages: NDArray[np.int64]) -> NDArray[Any]:
+        """gamma^age."""
+        fading: NDArray[Any] = self.gamma ** ages.astype(self.dtype)
         return fading
 
 

@@ -95,14 +95,14 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
     history_bits = b.history_bits
     full_word = (1 << history_bits) - 1
     K2, K4 = K // 2 * 2, K // 4 * 4
-    zero = gamma - gamma
+    zero, one = gram.dtype.type(0), gram.dtype.type(1)
 
     row_first, row_last = n_neurons * thread // n_threads, n_neurons * (thread + 1) // n_threads
     log_weights = b.log_weights.copy()
     importance = np.empty(K)
     signal = np.zeros(K, dtype=gram.dtype)  # of step t - 1
     carry_weight = np.zeros(K, dtype=gram.dtype)  # sum over r < t of gamma^r signal_r
-    gamma_power = zero + gamma / gamma  # gamma^(t - 1), once t > 0
+    gamma_power = one  # gamma^(t - 1), once t > 0
     for t in range(first):
         if t > 0:
             gamma_power *= gamma
@@ -110,7 +110,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
             signal[k] = signal_out[t, k]
             carry_weight[k] += gamma_power * signal[k]
     fading = np.empty(L, dtype=gram.dtype)  # gamma^(L - 1 - s)
-    fading[L - 1] = gamma / gamma
+    fading[L - 1] = one
     for s in range(L - 2, -1, -1):
         fading[s] = gamma * fading[s + 1]
     mixed = np.empty(L, dtype=gram.dtype)
@@ -261,13 +261,14 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
 
 @njit(nogil=True, cache=True)
 def filter_spikes(spikes: Any, taps: Any, skip: int) -> Any:
-    """Traces (T - skip, n * n_basis) of the spikes (T, n): row t sees the spikes before row t + skip.
+    """Traces (T - skip, n * n_basis + 1) of the spikes (T, n): row t sees the spikes before row t + skip.
 
-    Works from spike to trace, so silence costs nothing.
+    The last column is 1, the trace of the bias. Works from spike to trace, so silence costs nothing.
     """
     T, n = spikes.shape
     n_basis, duration = taps.shape
-    traces = np.zeros((T - skip, n * n_basis), dtype=taps.dtype)
+    traces = np.zeros((T - skip, n * n_basis + 1), dtype=taps.dtype)
+    traces[:, n * n_basis] = 1
     for t in range(T):
         for j in range(n):
             if spikes[t, j]:

@@ -28,7 +28,7 @@ class Layout(NamedTuple):
     absent_start: NDArray[np.intp]  # (n_neurons + 1,)
     absent_column: NDArray[np.intp]
     group: NDArray[np.intp]  # (n_neurons,): neurons with the same shared sources form a group
-    group_mask: NDArray[np.bool_]  # (n_groups, n_shared * n_basis)
+    group_mask: NDArray[np.bool_]  # (n_groups, n_shared * n_basis + 1): shared traces, the last is the bias's
     synaptic_taps: NDArray[Any]  # (n_basis, duration) in the engine's precision
     synaptic_table: NDArray[Any]
     somatic_table: NDArray[Any]
@@ -74,7 +74,7 @@ def layout(network: Network, visible_private: bool, dtype: np.dtype[Any]) -> Lay
         absent_start=absent_start,
         absent_column=absent_column,
         group=group.reshape(-1).astype(np.intp),
-        group_mask=np.repeat(rows, n_basis, axis=1),
+        group_mask=np.pad(np.repeat(rows, n_basis, axis=1), ((0, 0), (0, 1)), constant_values=True),
         synaptic_taps=network.synaptic_filter.taps.astype(dtype),
         synaptic_table=trace_table(network.synaptic_filter.taps, history, dtype),
         somatic_table=trace_table(network.somatic_filter.taps, history, dtype),

@@ -81,12 +81,12 @@ def _run_batch(
     N, T, K, n = spikes.shape
     taps = plan.synaptic_taps
     n_inputs = network.n_inputs
-    exogenous = parameters.synaptic[:, :n_inputs].reshape(n, -1)
+    exogenous = np.concatenate([parameters.synaptic[:, :n_inputs].reshape(n, -1), parameters.bias[:, None]], axis=1).T
     private = np.ascontiguousarray(parameters.synaptic[:, plan.private].reshape(n, -1).T)
 
     drive = np.empty((N, T, n), dtype=dtype)
     for example in range(N):
-        drive[example] = filter_spikes(inputs[example], taps, 0) @ exogenous.T + parameters.bias
+        drive[example] = filter_spikes(inputs[example], taps, 0) @ exogenous
     history = np.zeros((N, K, n, plan.history.words), dtype=np.uint16)
     traces = np.zeros((N, K, private.shape[0]), dtype=dtype)
     draws = np.stack(uniforms)
