@@ -45,12 +45,12 @@ class Problem:
 
 
 def filters(longest: int = 20) -> st.SearchStrategy[gemsnn.Filter]:
-    """Of all families; from one step to more than two bytes of history."""
+    """Of all families; from one step to more than the words of history that the engine packs spikes into."""
 
     def custom(n_basis: int, duration: int, seed: int) -> gemsnn.Filter:
         return gemsnn.Filter(np.random.default_rng(seed).normal(0, 0.5, (n_basis, duration)))
 
-    durations = st.one_of(st.integers(1, 7), st.sampled_from([8, 9, 16, 17]), st.integers(1, longest))
+    durations = st.one_of(st.integers(1, 7), st.sampled_from([8, 9, 12, 13, 16, 17, 24, 25]), st.integers(1, longest))
     return st.one_of(
         durations.flatmap(
             lambda d: st.builds(
@@ -76,8 +76,11 @@ def topologies(n_inputs: int, n_hidden: int, n_visible: int) -> st.SearchStrateg
     return st.one_of(random, random, st.just(gemsnn.Topology.fully_connected(n_inputs, n_hidden, n_visible)))
 
 
+SHORT = st.one_of(st.just(1), st.integers(2, 30))
+
+
 @st.composite
-def problems(draw, lengths=st.one_of(st.just(1), st.integers(2, 30)), most_compartments: int = 7) -> Problem:
+def problems(draw: st.DrawFn, lengths: st.SearchStrategy[int] = SHORT, most_compartments: int = 7) -> Problem:
     n_inputs, n_hidden, n_visible = draw(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 3)))
     same_filter = draw(st.booleans())
     synaptic = draw(filters())

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ConfigError
+from gemsnn.model.checks import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,8 +102,8 @@ class RaisedCosine(Filter):
     """
 
     def __init__(self, n_basis: int = 3, duration: int = 10, offset: float = 1.0) -> None:
-        if not 1 <= n_basis <= duration:
-            raise ConfigError(f"need 1 <= n_basis <= duration, got n_basis={n_basis}, duration={duration}")
+        if whole_number("n_basis", n_basis, 1) > whole_number("duration", duration, 1):
+            raise ConfigError(f"need n_basis <= duration, got n_basis={n_basis}, duration={duration}")
         if not (np.isfinite(offset) and offset > 0):
             raise ConfigError(f"offset must be a positive number of steps, got {offset}")
         self.offset = float(offset)
@@ -133,8 +134,7 @@ class Exponential(Filter):
         constants = np.atleast_1d(np.asarray(time_constants, dtype=np.float64))
         if constants.ndim != 1 or constants.size == 0 or not (np.isfinite(constants) & (constants > 0)).all():
             raise ConfigError(f"time_constants must be positive numbers of steps, got {time_constants!r}")
-        if duration < 1:
-            raise ConfigError(f"duration must be at least 1 step, got {duration}")
+        whole_number("duration", duration, 1)
         decay = np.exp(-np.arange(duration) / constants[:, None])
         self.time_constants = tuple(constants.tolist())
         super().__init__(decay / decay.sum(axis=1, keepdims=True))

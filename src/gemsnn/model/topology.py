@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ConfigError, ShapeError
+from gemsnn.model.checks import whole_number
 
 
 class Topology:
@@ -30,10 +31,7 @@ class Topology:
     """
 
     def __init__(self, n_inputs: int, n_hidden: int, n_visible: int, mask: ArrayLike) -> None:
-        for name, size, least in (("n_inputs", n_inputs, 0), ("n_hidden", n_hidden, 0), ("n_visible", n_visible, 1)):
-            if int(size) != size or size < least:
-                raise ConfigError(f"{name} must be a whole number of at least {least}, got {size!r}")
-        self.n_inputs, self.n_hidden, self.n_visible = int(n_inputs), int(n_hidden), int(n_visible)
+        self.n_inputs, self.n_hidden, self.n_visible = _sizes(n_inputs, n_hidden, n_visible)
         given = np.asarray(mask)
         if given.shape != (self.n_neurons, self.n_sources):
             raise ShapeError(
@@ -90,6 +88,8 @@ class Topology:
 
         Without hidden layers the inputs feed the visible neurons.
         """
+        for number, size in enumerate(hidden_layers):
+            whole_number(f"hidden_layers[{number}]", size, 1)
         sizes = [n_inputs, *hidden_layers, n_visible]
         mask = _empty_mask(n_inputs, sum(hidden_layers), n_visible)
         source = 0
@@ -137,7 +137,14 @@ class Topology:
         return cls(n_inputs, n_hidden, n_visible, mask)
 
 
+def _sizes(n_inputs: int, n_hidden: int, n_visible: int) -> tuple[int, int, int]:
+    return (
+        whole_number("n_inputs", n_inputs, 0),
+        whole_number("n_hidden", n_hidden, 0),
+        whole_number("n_visible", n_visible, 1),
+    )
+
+
 def _empty_mask(n_inputs: int, n_hidden: int, n_visible: int) -> NDArray[np.bool_]:
-    if min(n_inputs, n_hidden, n_visible) < 0:
-        raise ConfigError(f"sizes cannot be negative, got {(n_inputs, n_hidden, n_visible)}")
+    n_inputs, n_hidden, n_visible = _sizes(n_inputs, n_hidden, n_visible)
     return np.zeros((n_hidden + n_visible, n_inputs + n_hidden + n_visible), dtype=bool)

@@ -1,0 +1,87 @@
+"""A draw depends on what it is for, and on nothing else."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gemsnn
+from gemsnn.engine.randomness import Uniforms
+
+
+def draw(n_steps=50, *, seed=1, example=2, K=3, n_hidden=4, n_visible=0, start=0):
+    return Uniforms(seed, example, K, n_hidden, n_visible, start=start).draw(n_steps)
+
+
+def test_draws_are_uniform_on_the_unit_interval():
+    values = draw(2000, K=2, n_hidden=5).ravel()
+    assert values.min() >= 0
+    assert values.max() < 1
+    assert stats.kstest(values, "uniform").pvalue > 1e-5  # false alarm: one seed in a hundred thousand
+
+
+def test_a_compartment_draws_the_same_whatever_the_number_of_compartments():
+    np.testing.assert_array_equal(draw(K=7)[:, :3], draw(K=3))
+
+
+def test_hidden_neurons_draw_the_same_whether_or_not_the_visible_ones_draw():
+    np.testing.assert_array_equal(draw(n_visible=3)[:, :, :4], draw(n_visible=0))
+
+
+def test_the_number_of_hidden_neurons_does_not_change_the_draws_of_the_visible_ones():
+    np.testing.assert_array_equal(draw(n_hidden=4, n_visible=3)[:, :, 4:], draw(n_hidden=1, n_visible=3)[:, :, 1:])
+
+
+@pytest.mark.parametrize("n_hidden", [1, 3, 4, 5])
+@pytest.mark.parametrize("start", [1, 2, 3, 4, 7, 64, 1001])
+def test_draws_can_be_taken_up_at_any_step(n_hidden, start):
+    whole = draw(start + 20, n_hidden=n_hidden, n_visible=2)
+    np.testing.assert_array_equal(draw(20, n_hidden=n_hidden, n_visible=2, start=start), whole[start:])
+
+
+def test_draws_in_several_calls_equal_those_in_one():
+    uniforms = Uniforms(1, 2, 3, 4, 2)
+    pieces = np.concatenate([uniforms.draw(n) for n in (1, 5, 64, 3)])
+    np.testing.assert_array_equal(pieces, draw(73, n_visible=2))
+
+
+def test_every_seed_example_compartment_and_population_has_draws_of_its_own():
+    streams = [
+        draw(8, seed=seed, example=example, K=2, n_hidden=2, n_visible=2)[:, k, columns].tobytes()
+        for seed, example, k, columns in itertools.product((0, 1, 2**63), (0, 1), (0, 1), (slice(0, 2), slice(2, 4)))
+    ]
+    assert len(set(streams)) == len(streams)
+
+
+def test_seed_and_example_are_not_interchangeable():
+    assert (draw(seed=1, example=2) != draw(seed=2, example=1)).all()
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_learning_sampling_and_a_stream_give_the_hidden_neurons_the_same_draws(engine):
+    # Nothing reaches the hidden neurons from the visible ones, so the same draws are the same spikes.
+    network = gemsnn.Network.fully_connected(3, 4, 2)
+    parameters = network.init(seed=1, hidden_bias=0.0, dtype=np.float64)
+    rng = np.random.default_rng(0)
+    inputs, targets = rng.integers(0, 2, (80, 3)), rng.integers(0, 2, (80, 2))
+    frozen = gemsnn.GEM(learning_rate=0.0)
+    learned = gemsnn.learn(network, parameters, frozen, inputs, targets, 3, seed=6, engine=engine).hidden
+    sampled = gemsnn.sample(network, parameters, inputs, 3, seed=6, engine=engine)[:, :, :4]
+    stream = gemsnn.Stream(network, parameters, frozen, 5, seed=6, engine=engine)
+    lived = np.stack([stream.step(inputs[t], targets[t] if t % 2 else None).spikes[:3, :4] for t in range(80)])
+    np.testing.assert_array_equal(learned, sampled)
+    np.testing.assert_array_equal(learned, lived)
+    assert 0.2 < learned.mean() < 0.8
+
+
+def test_sampling_with_more_compartments_keeps_the_spikes_of_the_others_on_both_engines():
+    network = gemsnn.Network(gemsnn.Topology.random(3, 4, 2, 1.0))
+    parameters = network.init(seed=1, hidden_bias=0.0, dtype=np.float64)
+    inputs = np.random.default_rng(0).integers(0, 2, (40, 3))
+    runs = [
+        gemsnn.sample(network, parameters, inputs, K, seed=6, engine=engine, threads=threads)[:, :2]
+        for K, engine, threads in ((2, "compiled", 1), (9, "compiled", 2), (5, "reference", 1))
+    ]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    np.testing.assert_array_equal(runs[0], runs[2])
