@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make setup   create $(VENV) and install gemsnn with its development tools"
 	@echo "make demo    simulate data, train, and end with a report page (a few minutes)"
-	@echo "make test    run the tests"
+	@echo "make test    run the tests, and report which lines they reach"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   print the speed and memory tables"
 	@echo "make docs    build the documentation, warnings are errors"
@@ -22,8 +22,10 @@ $(VENV)/.installed: pyproject.toml
 
 setup: $(VENV)/.installed
 
+# Two tests at a time, a file's tests one after the other: make test WORKERS=8, make test TESTS=tests/engine
+WORKERS ?= 2
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --cov --cov-report term $(TESTS)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -42,6 +44,14 @@ $(VENV)/.bench: $(VENV)/.installed
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench_engine.py $(BENCH)
 	for script in $(filter-out benchmarks/bench_engine.py,$(wildcard benchmarks/bench_*.py)); do $(BIN)/python $$script || exit 1; done
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
+	touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site
+	@echo "The documentation is in site/index.html"
 
 clean:
 	rm -rf $(VENV) dist build site

@@ -1,0 +1,29 @@
+"""How the documentation is built: `make docs`."""
+
+import sys
+from pathlib import Path
+
+from gemsnn import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "gemsnn"
+author = "The gemsnn developers"
+version = release = __version__
+html_title = f"gemsnn {version}"
+html_theme = "furo"
+html_show_copyright = False
+html_show_sphinx = False
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc", "mathml"]
+html_math_renderer = "mathml"  # part of the page: no script, and no network, is needed to read an equation
+exclude_patterns = ["_ext"]
+default_role = "code"
+
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False
