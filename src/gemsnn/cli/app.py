@@ -10,6 +10,7 @@ from gemsnn import GemsnnError, __version__
 from gemsnn.cli import data
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
+from gemsnn.cli.reproduce import reproduce
 from gemsnn.cli.train import train
 
 app = typer.Typer(
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-for command in (train, evaluate, predict):
+for command in (train, evaluate, predict, reproduce):
     app.command()(command)
 
 

@@ -1,0 +1,67 @@
+"""One test example and what the trained network makes of it, for the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.events import PreparedData
+from gemsnn.events.pictures import upright
+from gemsnn.inference import count_votes, sample, vote_probabilities
+from gemsnn.training import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """An example, and free-running spikes in response to it."""
+
+    label: Any
+    name: str
+    classes: tuple[Any, ...]
+    n_compartments: int
+    inputs: NDArray[np.bool_]  # (T, n_inputs)
+    picture: NDArray[np.float64] | None  # (2, height, width): OFF and ON events over the whole recording, 0..1
+    hidden: NDArray[np.bool_]  # (T, K, n_hidden)
+    visible: NDArray[np.bool_]  # (T, K, n_visible)
+
+    @property
+    def votes(self) -> NDArray[np.int64]:
+        """(n_visible,)"""
+        return count_votes(self.visible.sum(axis=0))
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        return vote_probabilities(self.votes)
+
+
+def show(data: PreparedData, model: Model, n_compartments: int, index: int = 0) -> Shown:
+    """Run the model freely on a test example."""
+    inputs = data.test[index]
+    spikes = sample(model.network, model.parameters, inputs, n_compartments, seed=model.seed)
+    n_hidden = model.network.n_hidden
+    return Shown(
+        data.classes[int(data.test.labels[index])],
+        data.test.names[index],
+        model.classes,
+        n_compartments,
+        inputs,
+        _picture(data, index),
+        spikes[..., :n_hidden],
+        spikes[..., n_hidden:],
+    )
+
+
+def _picture(data: PreparedData, index: int) -> NDArray[np.float64] | None:
+    choices = data.preprocessing
+    if choices is None:
+        return None
+    planes = data.test.planes(index, (choices.n_rows, choices.n_columns))
+    if planes is None:
+        return None
+    counts = upright(planes, choices).sum(axis=0).astype(np.float64)
+    scale = max(1.0, float(np.percentile(counts, 99)))
+    picture: NDArray[np.float64] = np.minimum(counts / scale, 1.0)
+    return picture

@@ -1,0 +1,158 @@
+"""The protocol of the reproduction, fixed before anything is run: what is trained, measured and concluded.
+
+It follows section 4 of the paper; what the paper leaves open is settled here, and every report prints it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gemsnn.errors import ConfigError
+from gemsnn.training import Readout, TrainingConfig
+from gemsnn.training.randomness import hold_out
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class Protocol(BaseModel):
+    """Everything that decides the results of a reproduction, given the data."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    name: str = "full"
+    """What the page calls it."""
+
+    # ---- what is trained
+    compartments: tuple[Positive, ...] = (1, 2, 5, 10, 20)
+    """K: compartments while learning."""
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = (0, 1, 2, 3, 4)
+    """One run a seed and K; a seed decides initial weights, hold-out, order of the examples, and every spike."""
+    n_hidden: int = Field(default=200, ge=1)
+    """Hidden neurons."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    """Step size eta."""
+    kappa: float = Field(default=0.9, gt=0, le=1)
+    """Memory of the log-weights."""
+    gamma: float = Field(default=0.9, gt=0, le=1)
+    """Memory of the eligibility."""
+    visible_memory: bool = True
+    """Whether the read-out neurons remember their own spikes, as all neurons of the paper do."""
+    epochs: int = Field(default=3, ge=1)
+    """Passes over the training examples."""
+    validation_fraction: float = Field(default=0.1, gt=0, lt=1)
+    """Share of the training examples held out to choose a model honestly."""
+
+    # ---- what is measured
+    evaluation_points: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (
+        1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0,
+    )  # fmt: skip
+    """Shares of the run after which the network is evaluated on validation and test examples."""
+    realisations: Positive = 20
+    """Realisations of the hidden neurons behind a log-likelihood, and behind the likelihood decoder."""
+    few_compartments: Positive = 2
+    """K^I of the paper's Figure 4."""
+    curves: tuple[Positive, Positive] = (1, 20)
+    """The two K of Figure B."""
+    n_bins: Positive = 10
+    """Bins of the calibration error."""
+
+    # ---- how it is concluded
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    """Of the intervals: Student's t over seeds, paired over seeds wherever two K are compared."""
+    margin_log_likelihood: float = Field(default=0.5, gt=0)
+    """A smaller rise, in nats a sequence, is not worth the name."""
+    margin_accuracy: float = Field(default=0.01, gt=0)
+    """The same for accuracy."""
+    margin_ece: float = Field(default=0.01, gt=0)
+    """The same for the calibration error."""
+    margin_exponent: float = Field(default=0.1, gt=0)
+    """Growth as K^a counts as linear for a within so much of 1."""
+
+    # ---- data, where no file is given
+    digits: tuple[Annotated[int, Field(ge=0, le=9)], ...] = (0, 1, 2)
+    """Digits to simulate."""
+    per_class: tuple[Positive, Positive] = (400, 100)
+    """Training and test recordings to simulate, a digit."""
+    data_seed: int = Field(default=0, ge=0)
+    """Seed of the simulator."""
+    resplit_test_fraction: float = Field(default=0.3, gt=0, lt=1)
+    """Test share where each seed draws its own split (data without an official test set)."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Protocol:
+        for field in ("compartments", "seeds", "evaluation_points", "digits"):
+            values = getattr(self, field)
+            if not values or len(set(values)) != len(values):
+                raise ValueError(f"{field} = {values}: needs different values, at least one")
+        if len(self.compartments) < 2:
+            raise ValueError("compartments: at least two K are needed to compare")
+        if not set(self.curves) <= set(self.compartments):
+            raise ValueError(f"curves = {self.curves}: must be among compartments = {self.compartments}")
+        return self
+
+    @classmethod
+    def make(cls, preset: Literal["quick", "full"] = "full", **changes: Any) -> Protocol:
+        """A preset with changes; impossible values are a ``ConfigError``."""
+        values = {**PRESETS[preset], **changes}
+        if "curves" not in values and "compartments" in changes:
+            values["curves"] = (min(changes["compartments"]), max(changes["compartments"]))
+        if changes and "name" not in changes:
+            values["name"] = f"{values.get('name', 'full')}, changed: {', '.join(sorted(changes))}"
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            texts = []
+            for item in error.errors():
+                where = ".".join(str(part) for part in item["loc"])
+                known = "" if item["type"] != "extra_forbidden" else f"; there are {', '.join(cls.model_fields)}"
+                texts.append(f"protocol{'.' if where else ''}{where}: {item['msg']}{known}")
+            raise ConfigError("; ".join(texts)) from None
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.compartments) * len(self.seeds)
+
+    def training(self, n_compartments: int, seed: int, labels: NDArray[np.int64], n_steps: int) -> TrainingConfig:
+        """Settings of the run (K, seed) on training examples with such labels, of T steps."""
+        base = TrainingConfig.make(
+            preset="paper",
+            n_hidden=self.n_hidden,
+            n_compartments=n_compartments,
+            learning_rate=self.learning_rate,
+            kappa=self.kappa,
+            gamma=self.gamma,
+            visible_memory=self.visible_memory,
+            epochs=self.epochs,
+            validation_fraction=self.validation_fraction,
+            likelihood_samples=self.realisations,
+            n_bins=self.n_bins,
+            extra_readouts=(
+                Readout(decoder="vote", compartments=self.few_compartments),
+                Readout(decoder="likelihood", compartments=self.realisations),
+            ),
+            seed=seed,
+            threads=1,
+        )
+        kept, _ = hold_out(labels, self.validation_fraction, seed)
+        total = base.total_examples(len(kept), n_steps) * n_steps
+        return base.changed(eval_at=tuple(sorted({max(1, round(share * total)) for share in self.evaluation_points})))
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "quick": {
+        "name": "quick",
+        "seeds": (0, 1, 2),
+        "compartments": (1, 2, 5, 20),
+        "n_hidden": 50,
+        "epochs": 3,
+        "evaluation_points": (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0),
+        "per_class": (60, 20),
+    },
+}
+
+QUICK, FULL = Protocol.make("quick"), Protocol.make("full")

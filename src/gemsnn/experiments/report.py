@@ -1,0 +1,376 @@
+"""The report: one HTML file with everything inside, for laptop and phone, light and dark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from gemsnn.experiments import figures
+from gemsnn.experiments.claims import CHOICE_NAMES, Claim, Evidence
+from gemsnn.experiments.example import Shown
+from gemsnn.experiments.protocol import Protocol
+from gemsnn.experiments.results import CHOICES, Reading, Results
+from gemsnn.experiments.statistics import Estimate
+
+MARKS = {"supported": ("yes", "✓"), "not supported": ("no", "✗"), "inconclusive": ("open", "?")}
+
+
+def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> str:
+    """The whole page."""
+    panels = figures.all_figures(results, shown)
+    protocol, about = results.protocol, results.about
+    few = protocol.few_compartments
+    low, high = protocol.curves
+    seeds = len({run.seed for run in results.runs})
+    sections = [
+        _section("verdicts", "Verdicts", _verdicts(claims)),
+        _section(
+            "figure-a",
+            "Figure A: performance and cost against K",
+            _panels(panels["figure-a"], "figure-a")
+            + _caption(
+                "The paper's Figure 3. Left: test log-likelihood of the desired output (solid) and accuracy (dashed), "
+                "K<sup>I</sup> = K, each run at its <em>best iteration on the test set</em>, as the paper chose. "
+                "Right: reals broadcast from the central processor to the neurons (solid) and spikes of the hidden "
+                "neurons (dashed), a time step, while learning. " + _bars(results)
+            ),
+        ),
+        _section(
+            "figure-b",
+            f"Figure B: over training, K = {low} and K = {high}",
+            _panels(panels["figure-b"], "figure-b")
+            + _caption(
+                f"The paper's Figure 4. On the test set; accuracy and ECE with K<sup>I</sup> = {few}. " + _bars(results)
+            )
+            + _panels(panels["figure-b-likelihood"], "figure-bl")
+            + _caption("The same networks read out by the likelihood decoder, which the paper does not have."),
+        ),
+        _section(
+            "choice",
+            "The choice of the iteration",
+            "<p>Choosing the best iteration on the test set, as the paper does, flatters. Beside it: the iteration "
+            "chosen on validation examples held out of the training set, which is the honest figure, and the last.</p>"
+            + _panels(panels["choices"], "choices")
+            + _caption("Vote with K<sup>I</sup> = K. " + _bars(results))
+            + _numbers(results, "vote"),
+        ),
+        _section(
+            "decoders",
+            "Decoders",
+            "<p><em>Vote</em> is the paper's majority rule, its confidence the SoftMax of the votes: with "
+            f"K<sup>I</sup> = 1 it can never exceed 0.58, with {few} never 0.79 (of three classes). "
+            "<em>Likelihood</em> clamps the visible neurons to each class's desired pattern and takes the model's own "
+            f"posterior, from {protocol.realisations} realisations.</p>"
+            + _panels(panels["decoders"], "decoders")
+            + _caption("Each at the iteration chosen on validation with that decoder. " + _bars(results))
+            + _numbers(results, "few")
+            + _numbers(results, "likelihood"),
+        ),
+        _section(
+            "reliability",
+            "Reliability",
+            _panels(panels["reliability"], "reliability", small=True)
+            + _caption(
+                f"Last iteration; the test predictions of all seeds together, in {protocol.n_bins} bins. A bar is the "
+                "accuracy in its bin, the dot stands at the bin's mean confidence, grey is the share of predictions; "
+                "calibrated predictions lie on the dotted line. The ECE is the mean over seeds."
+            ),
+        ),
+    ]
+    if shown is not None:
+        votes = ", ".join(
+            f"{name}: {count} votes ({probability:.2f})"
+            for name, count, probability in zip(shown.classes, shown.votes, shown.probabilities, strict=True)
+        )
+        sections.append(
+            _section(
+                "example",
+                "An example",
+                _panels(panels["example"], "example", small=True)
+                + _caption(
+                    f"{escape(shown.name)}: orange where it grew brighter, blue where darker. The network with "
+                    f"K = {shown.n_compartments} (first seed, iteration chosen on validation) runs freely on it. "
+                    f"Votes: {escape(votes)}."
+                ),
+            )
+        )
+    sections += [
+        _section("protocol", "Protocol", _protocol(protocol)),
+        _section("making", "How this page was made", _making(about, results)),
+    ]
+    title = f"gemsnn: reproduction of GEM-VLSNN ({protocol.name})"
+    return _PAGE.format(
+        title=escape(title),
+        style=_STYLE,
+        provenance=_provenance(about),
+        lead=(
+            f"Multi-sample online learning for spiking neural networks based on generalized expectation maximization "
+            f"(Jang &amp; Simeone, ICASSP 2022), its experiments run anew: K in "
+            f"{{{', '.join(map(str, results.compartments))}}}, {seeds} seed{'s' * (seeds != 1)}, "
+            f"{protocol.n_hidden} hidden neurons. Intervals are {100 * protocol.confidence:g} % over seeds "
+            "(Student's t)."
+        ),
+        preset=escape(protocol.name),
+        failures=_failures(results),
+        sections="\n".join(sections),
+    )
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _section(name: str, title: str, content: str) -> str:
+    return f'<section id="{name}"><h2>{title}</h2>{content}</section>'
+
+
+def _panels(panels: Sequence[figures.Panel], name: str, small: bool = False) -> str:
+    drawn = "".join(f"<figure>{figures.inline(panel, f'{name}-{i}')}</figure>" for i, panel in enumerate(panels))
+    return f'<div class="panels{" small" if small else ""}">{drawn}</div>'
+
+
+def _caption(text: str) -> str:
+    return f'<p class="caption">{text}</p>'
+
+
+def _bars(results: Results) -> str:
+    confidence = 100 * results.protocol.confidence
+    return f"Bars and shades: {confidence:g} % intervals over seeds."
+
+
+def _provenance(about: dict[str, Any]) -> str:
+    data = about["data"]
+    kind, word = ("simulated", "SIMULATED DATA") if data["simulated"] else ("real", "REAL DATA")
+    return (
+        f'<p class="provenance {kind}"><strong>{word}</strong> <span>{escape(data["description"])}: '
+        f"{data['n_train']} training and {data['n_test']} test recordings of "
+        f"{escape(', '.join(map(str, data['classes'])))}, T = {data['n_steps']}, {data['n_inputs']} inputs. "
+        f"{escape(data['split'])}</span></p>"
+    )
+
+
+def _failures(results: Results) -> str:
+    if not results.failed:
+        return ""
+    items = "".join(
+        f"<li><strong>{escape(item['name'])}</strong><pre>{escape(item['error'])}</pre></li>" for item in results.failed
+    )
+    return (
+        f'<div class="failed"><strong>{len(results.failed)} of the runs failed</strong> and are missing below:'
+        f"<ul>{items}</ul></div>"
+    )
+
+
+def _verdicts(claims: Sequence[Claim]) -> str:
+    cards = []
+    for claim in claims:
+        kind, mark = MARKS[claim.verdict]
+        rows = "".join(
+            _evidence(item, first) for first, item in zip([True] + [False] * 99, claim.evidence, strict=False)
+        )
+        cards.append(
+            f'<article class="claim {kind}"><header><span class="mark" aria-hidden="true">{mark}</span>'
+            f"<div><h3>{_formula(claim.claim)}</h3>"
+            f'<p class="verdict">{claim.verdict}</p></div></header>'
+            f'<div class="evidence">{rows}</div>'
+            f"<details><summary>Where in the paper, and the rule</summary><p>{escape(claim.source)}. "
+            f"{escape(claim.rule[0].upper() + claim.rule[1:])}.</p></details></article>"
+        )
+    return (
+        "<p>Computed by rules fixed before the runs. The first line of each claim is nearest to what the paper did "
+        "and gives the verdict; the others look at it another way.</p>" + "".join(cards)
+    )
+
+
+def _evidence(item: Evidence, first: bool) -> str:
+    kind, _ = MARKS[item.verdict]
+    also = f'<span class="also">{_formula(item.also)}</span>' if item.also else ""
+    return (
+        f'<div class="row{" first" if first else ""}"><span class="what">{_formula(item.what)}</span>'
+        f'<span class="effect">{_formula(item.effect)}: <b>{_interval(item.estimate)}</b>{also}</span>'
+        f'<span class="tag {kind}">{item.verdict}</span></div>'
+    )
+
+
+def _formula(text: str) -> str:
+    return escape(text).replace("K^I", "K<sup>I</sup>").replace("K^a", "K<sup>a</sup>")
+
+
+def _interval(value: Estimate) -> str:
+    if value.low is None or value.high is None:
+        return f"{value.mean:+.3g} (no interval from {value.n} seed{'s' * (value.n != 1)})"
+    return f"{value.mean:+.3g} <small>[{value.low:.3g}, {value.high:.3g}]</small>"
+
+
+def _numbers(results: Results, reading: Reading) -> str:
+    few = results.protocol.few_compartments
+    names = {"vote": "vote, K^I = K", "few": f"vote, K^I = {few}", "likelihood": "likelihood decoder"}
+    metrics = {
+        "log_likelihood": "log-likelihood",
+        "accuracy": "accuracy, %",
+        "ece": "ECE",
+        "nll": "NLL",
+        "brier": "Brier",
+    }
+    head = "".join(f"<th>{name}</th>" for name in ("iteration", "K", *metrics.values()))
+    rows = []
+    for choice in CHOICES:
+        for place, K in enumerate(results.compartments):
+            cells = []
+            for metric in metrics:
+                value = results.estimate(K, metric, choice, reading)
+                scale, digits = {"accuracy": (100, 1), "log_likelihood": (1, 2)}.get(metric, (1, 3))
+                half = "" if value.high is None else f" <small>± {scale * (value.high - value.mean):.{digits}f}</small>"
+                cells.append(f"<td>{scale * value.mean:.{digits}f}{half}</td>")
+            first = (
+                f'<th scope="rowgroup" rowspan="{len(results.compartments)}">{CHOICE_NAMES[choice]}</th>'
+                if place == 0
+                else ""
+            )
+            rows.append(f'<tr{" class=top" if place == 0 else ""}>{first}<th scope="row">{K}</th>{"".join(cells)}</tr>')
+    return (
+        f"<details><summary>All numbers: {_formula(names[reading])}</summary>"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+        "</details>"
+    )
+
+
+def _protocol(protocol: Protocol) -> str:
+    rows = "".join(
+        f"<tr><th scope=row><code>{name}</code></th><td>{escape(_plain(getattr(protocol, name)))}</td>"
+        f"<td>{_formula(field.description or '')}</td></tr>"
+        for name, field in Protocol.model_fields.items()
+    )
+    return (
+        "<p>Fixed before the runs; the training settings that are not named here are those of the preset "
+        "<code>paper</code>.</p>"
+        f'<div class="scroll"><table class="settings"><thead><tr><th>field</th><th>value</th><th>meaning</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(_plain(item) for item in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _making(about: dict[str, Any], results: Results) -> str:
+    commands = "\n".join(about["commands"])
+    versions = "".join(
+        f"<tr><th scope=row>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in about["versions"].items()
+    )
+    config = results.runs[0].config if results.runs else {}
+    return (
+        f"<pre>{escape(commands)}</pre>"
+        f"<p>{escape(about['when'])}. Every (K, seed) is a run directory under <code>runs/</code>; every number of "
+        "this page is in <code>results.json</code>.</p>"
+        f'<div class="scroll"><table class="settings">{versions}</table></div>'
+        "<details><summary>Data file</summary>"
+        f"<pre>{escape(json.dumps(about['data'], indent=1))}</pre></details>"
+        "<details><summary>Settings of the first run; the others differ in n_compartments and seed</summary>"
+        f"<pre>{escape(json.dumps(config, indent=1))}</pre></details>"
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<header class="page">
+{provenance}
+<h1>GEM-VLSNN, reproduced <span class="preset">{preset}</span></h1>
+<p class="lead">{lead}</p>
+<nav><a href="#verdicts">Verdicts</a><a href="#figure-a">Figure A</a><a href="#figure-b">Figure B</a>
+<a href="#choice">Choice</a><a href="#decoders">Decoders</a><a href="#reliability">Reliability</a>
+<a href="#protocol">Protocol</a><a href="#making">Making</a></nav>
+</header>
+<main>
+{failures}
+{sections}
+</main>
+</body>
+</html>
+"""
+
+_STYLE = """
+:root { --paper: #fbfbf9; --card: #ffffff; --ink: #1f2933; --soft: #5d6b7a; --line: #dfe3e8; --link: #1d5fc4;
+  --yes: #137a52; --no: #b3261e; --open: #8a6100; --yes-bg: #e3f5ec; --no-bg: #fbe9e7; --open-bg: #fdf3d8; }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #14171b; --card: #1c2026; --ink: #e4e8ed; --soft: #9aa7b5; --line: #313842; --link: #7fb0ff;
+    --yes: #5fd6a2; --no: #ff8f85; --open: #f0c45c; --yes-bg: #173529; --no-bg: #3d201e; --open-bg: #3a2f14; } }
+* { box-sizing: border-box; }
+html { scroll-behavior: smooth; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+header.page, main { max-width: 1120px; margin: 0 auto; padding: 0 1.25rem; }
+header.page { padding-top: 1.25rem; }
+h1 { font-size: clamp(1.5rem, 4vw, 2.1rem); line-height: 1.2; margin: 1.2rem 0 .4rem; letter-spacing: -.01em; }
+.preset { font-size: .45em; vertical-align: middle; border: 1px solid var(--line); border-radius: 99px;
+  padding: .2em .8em; color: var(--soft); font-weight: 500; letter-spacing: 0; white-space: nowrap; }
+h2 { font-size: 1.3rem; margin: 0 0 .8rem; }
+h3 { font-size: 1rem; margin: 0; font-weight: 600; }
+.lead { color: var(--soft); margin: 0 0 1rem; max-width: 75ch; }
+nav { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: .6rem 0; border-top: 1px solid var(--line);
+  border-bottom: 1px solid var(--line); font-size: .92rem; }
+a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
+section { margin: 2.2rem 0; scroll-margin-top: 1rem; }
+section > p { max-width: 80ch; }
+.provenance { margin: 0; padding: .7rem 1rem; border-radius: 10px; font-size: .92rem; display: flex; flex-wrap: wrap;
+  gap: .2rem .8rem; align-items: baseline; }
+.provenance strong { letter-spacing: .05em; white-space: nowrap; }
+.provenance.simulated { background: var(--open-bg); } .provenance.simulated strong { color: var(--open); }
+.provenance.real { background: var(--yes-bg); } .provenance.real strong { color: var(--yes); }
+.claim { background: var(--card); border: 1px solid var(--line); border-left: 5px solid var(--c); border-radius: 10px;
+  padding: 1rem 1.1rem .7rem; margin: .8rem 0; }
+.yes { --c: var(--yes); --cb: var(--yes-bg); } .no { --c: var(--no); --cb: var(--no-bg); }
+.open { --c: var(--open); --cb: var(--open-bg); }
+.claim > header { display: flex; gap: .8rem; align-items: flex-start; }
+.mark { flex: none; width: 1.9rem; height: 1.9rem; border-radius: 50%; display: grid; place-items: center;
+  font-weight: 700; background: var(--cb); color: var(--c); }
+.verdict { margin: 0; color: var(--c); font-weight: 650; }
+.evidence { margin: .7rem 0 .4rem; font-size: .9rem; }
+.row { display: grid; grid-template-columns: minmax(0, 1.1fr) minmax(0, 1.7fr) 7.6rem; gap: .2rem 1rem;
+  padding: .4rem 0; border-top: 1px solid var(--line); align-items: baseline; color: var(--soft); }
+.row.first { color: var(--ink); }
+.row b { color: var(--ink); font-variant-numeric: tabular-nums; white-space: nowrap; }
+.row small { font-weight: 400; }
+.also { display: block; font-size: .93em; color: var(--soft); }
+.tag { justify-self: end; background: var(--cb); color: var(--c); border-radius: 99px; padding: .05rem .65rem;
+  font-size: .82rem; white-space: nowrap; }
+details { margin: .5rem 0; } summary { cursor: pointer; color: var(--link); font-size: .92rem; }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 320px), 1fr)); gap: .9rem; }
+.panels.small { grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); }
+.panels + .caption { margin-bottom: 1.4rem; }
+figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .5rem;
+  color: var(--ink); display: grid; place-items: center; }
+figure svg { width: 100%; height: auto; max-height: 420px; display: block; }
+figure svg image { image-rendering: pixelated; }
+.caption { color: var(--soft); font-size: .9rem; margin: .6rem 0 0; max-width: 90ch; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: top; }
+th { font-weight: 600; } td { white-space: nowrap; }
+th[scope=rowgroup] { text-align: left; font-weight: 500; max-width: 14rem; }
+tr.top > * { border-top: 2px solid var(--line); }
+.settings th, .settings td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+.settings th code, .settings thead th { white-space: nowrap; overflow-wrap: normal; }
+small { color: var(--soft); }
+code, pre { font-family: ui-monospace, monospace; font-size: .87em; }
+pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; overflow-x: auto;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
+.failed { background: var(--no-bg); border-radius: 10px; padding: .8rem 1rem; margin-top: 1.5rem; }
+@media (max-width: 640px) {
+  body { font-size: 15px; }
+  .row { grid-template-columns: minmax(0, 1fr) auto; }
+  .row .effect { grid-column: 1 / -1; grid-row: 2; }
+}
+"""

@@ -1,0 +1,139 @@
+"""The whole reproduction: data, sweep, results, figures, report."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemsnn.events import PreparedData, open_prepared
+from gemsnn.experiments import figures
+from gemsnn.experiments.claims import Claim, as_records, judge
+from gemsnn.experiments.data import check_usable, needs_resplit, resplit_files, simulated_file
+from gemsnn.experiments.example import Shown, show
+from gemsnn.experiments.protocol import Protocol
+from gemsnn.experiments.report import report
+from gemsnn.experiments.results import Results, gather, to_json, versions, write_results
+from gemsnn.experiments.sweep import Ended, Executor, Run, planned, sweep
+from gemsnn.training.files import write_whole
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a reproduction consists of."""
+
+    protocol: Protocol
+    folder: Path
+    runs: list[Run]
+    data: dict[str, Any]
+    """What the report says of the data."""
+    commands: list[str]
+    """What makes the same results again."""
+
+
+def plan(
+    protocol: Protocol,
+    folder: Path,
+    data: Path | None = None,
+    *,
+    resplit: bool | None = None,
+    commands: Sequence[str] = (),
+    advance: Callable[[], None] = lambda: None,
+) -> Plan:
+    """Make or look at the data, and list the runs; other settings or data than those of a run that is done are refused.
+
+    ``resplit`` gives each seed a stratified split of its own; None does so where the file's split was drawn at random.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = simulated_file(folder / "data", protocol, advance) if data is None else data
+    with open_prepared(path) as prepared:
+        again = needs_resplit(prepared) if resplit is None else resplit
+        if not again:
+            check_usable(prepared)
+    if again:
+        data_of = resplit_files(path, folder / "data", protocol.seeds, protocol.resplit_test_fraction)
+    else:
+        data_of = dict.fromkeys(protocol.seeds, path)
+    runs = planned(protocol, folder, data_of)
+    for run in runs:
+        run.done()
+    with open_prepared(data_of[protocol.seeds[0]]) as prepared:
+        check_usable(prepared)
+        described = _described(prepared, again, protocol)
+    return Plan(protocol, folder, runs, described, list(commands))
+
+
+def _described(data: PreparedData, again: bool, protocol: Protocol) -> dict[str, Any]:
+    simulated = bool(data.attributes.get("simulated", False))
+    source = str(data.attributes.get("source", "unknown source"))
+    if simulated:
+        description = "a simulated event camera watching moving MNIST digits, no real recording among them"
+    else:
+        description = {"n-mnist": "N-MNIST", "mnist-dvs": "MNIST-DVS"}.get(source, source)
+    share = f"{100 * protocol.resplit_test_fraction:g} %"
+    split = f"Each seed draws its own stratified split ({share} test)." if again else "One fixed split for all seeds."
+    return {
+        "simulated": simulated,
+        "description": description,
+        "file": data.path.name,
+        "fingerprint": data.fingerprint,
+        "n_train": len(data.train),
+        "n_test": len(data.test),
+        "classes": list(data.classes),
+        "n_steps": data.n_steps,
+        "n_inputs": data.n_inputs,
+        "split": split,
+        "attributes": data.attributes,
+    }
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a reproduction left."""
+
+    results: Results
+    claims: list[Claim]
+    report: Path
+
+
+def carry_out(what: Plan, execute: Executor, watch: Any) -> list[Ended]:
+    """Do the runs that are not done."""
+    return sweep(what.runs, execute, watch)
+
+
+def conclude(what: Plan, ended: Sequence[Ended]) -> Finished:
+    """From the run directories to results.json, figures and report.html."""
+    about = {
+        "data": what.data,
+        "commands": what.commands,
+        "versions": versions(),
+        "when": time.strftime("Made on %Y-%m-%d at %H:%M %Z"),
+    }
+    results = gather(what.protocol, what.runs, ended, about)
+    claims = judge(results)
+    shown = _example(what, results)
+    write_results(what.folder / "results.json", to_json(results, as_records(claims)))
+    place = what.folder / "figures"
+    place.mkdir(exist_ok=True)
+    for name, panels in figures.all_figures(results, shown).items():
+        figures.save(panels, place / name)
+    page = what.folder / "report.html"
+    write_whole(page, report(results, claims, shown).encode())
+    return Finished(results, claims, page)
+
+
+def _example(what: Plan, results: Results) -> Shown | None:
+    """What the network with most compartments makes of the first test example."""
+    K = results.compartments[-1]
+    seed = results.of(K)[0].seed
+    run = next(run for run in what.runs if run.n_compartments == K and run.seed == seed)
+    with open_prepared(run.data) as data:
+        return show(data, run.directory.load_model("best"), K)
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """As one would type it."""
+    return shlex.join(["gemsnn", *arguments])

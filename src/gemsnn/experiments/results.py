@@ -1,0 +1,251 @@
+"""What a sweep measured, gathered from its run directories into one ``results.json``.
+
+Three ways to choose an iteration of a run, always named: ``best_on_test`` as the paper does (it peeks),
+``chosen_on_validation`` (honest), and ``final``.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn._version import __version__
+from gemsnn.errors import DataError
+from gemsnn.experiments.protocol import Protocol
+from gemsnn.experiments.statistics import Estimate, estimate
+from gemsnn.experiments.sweep import Ended, Run
+from gemsnn.training.files import write_whole
+
+FORMAT, VERSION = "gemsnn results", 1
+
+Choice = Literal["best_on_test", "chosen_on_validation", "final"]
+CHOICES: tuple[Choice, ...] = ("best_on_test", "chosen_on_validation", "final")
+Reading = Literal["vote", "few", "likelihood"]
+"""vote: K^I = K; few: the vote with K^I = 2; likelihood: the model's own posterior."""
+READINGS: tuple[Reading, ...] = ("vote", "few", "likelihood")
+METRICS = ("log_likelihood", "accuracy", "ece", "nll", "brier")
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All evaluations of one run."""
+
+    n_compartments: int
+    seed: int
+    records: list[Record]
+    """The lines of its metrics.jsonl."""
+    to_neurons: int
+    """Reals that the processor broadcasts a step."""
+    to_processor: int
+    config: Record
+
+    @property
+    def spikes_per_step(self) -> float:
+        """Hidden spikes a time step while learning, summed over compartments, over the whole run."""
+        weights = [record["train"]["examples"] for record in self.records]
+        return float(np.average([r["train"]["hidden_spikes_per_step"] for r in self.records], weights=weights))
+
+    @property
+    def time_samples(self) -> list[int]:
+        return [record["time_samples"] for record in self.records]
+
+    def figures(self, index: int, reading: Reading, split: str = "test") -> Record:
+        """Accuracy and so on of the evaluation ``index``."""
+        found: Record = self.records[index][split]
+        if reading != "vote":
+            return {"log_likelihood": found["log_likelihood"], **found["extra_readouts"][reading == "likelihood"]}
+        return found
+
+    def chosen(self, choice: Choice, reading: Reading = "vote") -> int:
+        """Which evaluation a choice takes: the most accurate, ties by NLL, then the earlier; or the last."""
+        if choice == "final":
+            return len(self.records) - 1
+        split = "test" if choice == "best_on_test" else "validation"
+
+        def worth(index: int) -> tuple[float, float]:
+            figures = self.figures(index, reading, split)
+            return figures["accuracy"], -figures["nll"]
+
+        return max(range(len(self.records)), key=worth)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs that are done, and what they were."""
+
+    protocol: Protocol
+    runs: list[Measured]
+    failed: list[Record]
+    about: Record
+    """Data, command, versions."""
+
+    @property
+    def compartments(self) -> list[int]:
+        """The K for which a run is done."""
+        return sorted({run.n_compartments for run in self.runs})
+
+    def of(self, n_compartments: int) -> list[Measured]:
+        return sorted((run for run in self.runs if run.n_compartments == n_compartments), key=lambda run: run.seed)
+
+    def paired_seeds(self, compartments: Sequence[int]) -> list[int]:
+        """The seeds for which all these K are done."""
+        return sorted(set.intersection(*({run.seed for run in self.of(K)} for K in compartments)))
+
+    def value(self, run: Measured, metric: str, choice: Choice, reading: Reading = "vote") -> float:
+        """A test figure of a run at the iteration that the choice takes with the same reading."""
+        return float(run.figures(run.chosen(choice, reading), reading)[metric])
+
+    def table(self, metric: str, choice: Choice, reading: Reading = "vote") -> tuple[list[int], NDArray[np.float64]]:
+        """Seeds for which every K is done, and their (n_seeds, n_K) test figures."""
+        Ks = self.compartments
+        seeds = self.paired_seeds(Ks)
+        by = {(run.n_compartments, run.seed): run for run in self.runs}
+        rows = [[self.value(by[K, seed], metric, choice, reading) for K in Ks] for seed in seeds]
+        return seeds, np.array(rows).reshape(len(seeds), len(Ks))
+
+    def estimate(self, K: int, metric: str, choice: Choice, reading: Reading = "vote") -> Estimate:
+        """Mean over seeds, with its interval."""
+        return self.estimated([self.value(run, metric, choice, reading) for run in self.of(K)])
+
+    def estimated(self, values: ArrayLike) -> Estimate:
+        return estimate(values, self.protocol.confidence)
+
+    def curve(self, K: int, metric: str, reading: Reading) -> list[tuple[float, Estimate]]:
+        """(processed time samples, estimate over seeds) at each evaluation."""
+        runs = self.of(K)
+        return [
+            (
+                float(np.mean([run.time_samples[i] for run in runs])),
+                self.estimated([run.figures(i, reading)[metric] for run in runs]),
+            )
+            for i in range(min(len(run.records) for run in runs))
+        ]
+
+
+def gather(protocol: Protocol, runs: Sequence[Run], ended: Sequence[Ended], about: Record) -> Results:
+    """Read the run directories."""
+    measured = []
+    for run in sorted(runs, key=lambda run: (run.n_compartments, run.seed)):
+        if run.directory.finished:
+            summary = run.directory.read_summary()
+            loads = summary["communication"]
+            measured.append(
+                Measured(
+                    run.n_compartments,
+                    run.seed,
+                    run.directory.read_metrics(),
+                    loads["to_neurons"],
+                    loads["to_processor"],
+                    summary["config"],
+                )
+            )
+    failed = [end._asdict() for end in ended if end.status == "failed"]
+    return Results(protocol, measured, failed, about)
+
+
+def versions() -> Record:
+    """What the results were made with."""
+    packages = ("numpy", "numba", "scipy", "h5py", "pydantic", "joblib", "matplotlib")
+    return {
+        "gemsnn": __version__,
+        "python": sys.version.split()[0],
+        **{name: importlib.metadata.version(name) for name in packages},
+        "platform": platform.platform(),
+        "processor": _processor(),
+    }
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def to_json(results: Results, claims: Sequence[Record]) -> Record:
+    """Every number, with seeds, configuration and versions."""
+    Ks = results.compartments
+    summary: Record = {
+        choice: {
+            reading: {
+                metric: {str(K): results.estimate(K, metric, choice, reading)._asdict() for K in Ks}
+                for metric in METRICS
+            }
+            for reading in READINGS
+        }
+        for choice in CHOICES
+    }
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "about": results.about,
+        "protocol": results.protocol.model_dump(mode="json"),
+        "claims": list(claims),
+        "summary": summary,
+        "costs": {
+            str(K): {
+                "to_neurons": results.of(K)[0].to_neurons,
+                "to_processor": results.of(K)[0].to_processor,
+                "hidden_spikes_per_step": results.estimated([run.spikes_per_step for run in results.of(K)])._asdict(),
+            }
+            for K in Ks
+        },
+        "failed": results.failed,
+        "runs": [
+            {
+                "n_compartments": run.n_compartments,
+                "seed": run.seed,
+                "communication": {"to_neurons": run.to_neurons, "to_processor": run.to_processor},
+                "hidden_spikes_per_step": run.spikes_per_step,
+                "chosen": {choice: run.chosen(choice) for choice in CHOICES},
+                "config": run.config,
+                "evaluations": run.records,
+            }
+            for run in results.runs
+        ],
+    }
+
+
+def write_results(path: Path, content: Record) -> None:
+    write_whole(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+def read_results(path: str | Path) -> tuple[Results, list[Record]]:
+    """Results and claims from a ``results.json``."""
+    try:
+        content = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as results: {error}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise DataError(f"{path}: not the results of gemsnn reproduce")
+    if content["version"] > VERSION:
+        raise DataError(f"{path}: from a newer gemsnn; install that")
+    runs = [
+        Measured(
+            run["n_compartments"],
+            run["seed"],
+            run["evaluations"],
+            run["communication"]["to_neurons"],
+            run["communication"]["to_processor"],
+            run["config"],
+        )
+        for run in content["runs"]
+    ]
+    protocol = Protocol.model_validate(content["protocol"])
+    return Results(protocol, runs, content["failed"], content["about"]), content["claims"]

@@ -1,0 +1,53 @@
+"""Means with intervals over seeds."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+
+class Estimate(NamedTuple):
+    """A mean over seeds and its Student t interval; the interval is None where there is only one seed."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def above(self) -> float:
+        """The interval's lower end, or minus infinity where there is none."""
+        return -math.inf if self.low is None else self.low
+
+    @property
+    def below(self) -> float:
+        """The interval's upper end, or infinity where there is none."""
+        return math.inf if self.high is None else self.high
+
+
+def estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
+    """Mean and interval of independent values.
+
+    Examples
+    --------
+    >>> estimate([1.0, 2.0, 3.0])
+    Estimate(mean=2.0, low=-0.4841377118..., high=4.4841377118..., n=3)
+    """
+    data = np.asarray(values, dtype=np.float64)
+    n, mean = len(data), float(data.mean())
+    if n < 2:
+        return Estimate(mean, None, None, n)
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * data.std(ddof=1) / math.sqrt(n))
+    return Estimate(mean, mean - half, mean + half, n)
+
+
+def slopes(x: ArrayLike, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Least-squares slope of each row of (n_seeds, n_x) values over x."""
+    places = np.asarray(x, dtype=np.float64)
+    centred = places - places.mean()
+    result: NDArray[np.float64] = values @ centred / (centred @ centred)
+    return result
