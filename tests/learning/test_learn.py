@@ -218,7 +218,6 @@ def test_the_results_have_the_documented_shapes_and_types():
     assert problem.learn("compiled").messages is None
 
 
-@pytest.mark.xfail(strict=True, reason="the window of past errors fades with the new gamma, not the old one")
 def test_a_change_of_rule_between_two_pieces_acts_from_there_on():
     problem = make_problem(feedback_network(), gemsnn.GEM(0.05, 0.9, 0.9), T=60, K=3)
     changed = gemsnn.GEM(0.02, 0.7, 0.6)

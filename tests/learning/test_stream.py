@@ -199,17 +199,17 @@ def test_a_hundred_thousand_steps_take_constant_memory_and_keep_numbers_finite()
 
 
 @pytest.mark.parametrize(
-    ("engine", "gamma"),
-    [
-        ("reference", 1.0),
-        ("compiled", 0.9),
-        pytest.param("compiled", 0.999, marks=pytest.mark.xfail(strict=True, reason="the window is 38,000 steps")),
-        pytest.param("compiled", 1.0, marks=pytest.mark.xfail(strict=True, reason="the window has no end")),
-    ],
+    ("engine", "gamma"), [("reference", 1.0), ("compiled", 0.9), ("compiled", 0.999), ("compiled", 1.0)]
 )
 def test_what_a_stream_holds_does_not_grow_whatever_the_memory_of_the_eligibility(engine, gamma):
     stream = swapping_stream(engine, np.float64, gamma)
-    learn_to_swap(stream, 960)
-    held = bytes_held(stream)
-    learn_to_swap(stream, 960)
-    assert bytes_held(stream) == held > 0
+
+    def most_held(n_steps):  # the window fills up and is emptied, so what counts is its ceiling
+        most = 0
+        for _ in range(n_steps // 48):
+            learn_to_swap(stream, 48)
+            most = max(most, bytes_held(stream))
+        return most
+
+    first = most_held(2400)
+    assert most_held(4800) == first > 0

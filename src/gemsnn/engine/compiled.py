@@ -40,6 +40,7 @@ class State(NamedTuple):
     window_errors: NDArray[Any]  # (n_neurons, K, window)
     window_traces: NDArray[Any]  # (window, n_shared * n_basis + 1)
     window_ages: NDArray[np.int64]  # (window,): 1 for the step just past
+    gamma: Any  # that the window has faded by so far
 
 
 class Info(NamedTuple):
@@ -105,6 +106,9 @@ class Learner:
             self._eligibility, self._somatic_eligibility = state.eligibility.copy(), state.somatic_eligibility.copy()
             self._window_errors, self._window_traces = state.window_errors, state.window_traces
             self._window_ages = state.window_ages
+            if state.gamma != self.gamma:  # what has faded so far has faded by the old gamma
+                self._window_errors = self._window_errors * _fading(state.gamma, self._window_ages - 1)
+                self._window_ages = np.ones_like(self._window_ages)
         self._horizon = _horizon(float(gamma), self.dtype)
         self._block: Block | None = None
         self._shared_traces = np.zeros((0, n_columns), dtype=self.dtype)
@@ -207,6 +211,7 @@ class Learner:
             self._window_errors,
             self._window_traces,
             self._window_ages,
+            self.gamma,
         )
         return Parameters(self._synaptic, self._somatic, self._bias), state
 
@@ -269,7 +274,7 @@ class Learner:
         n, K, window = self._window_errors.shape
         if not window:
             return drive, gram, np.zeros((n, K, 0), dtype=self.dtype)
-        weighted = self._window_errors * self._fading(self._window_ages)
+        weighted = self._window_errors * _fading(self.gamma, self._window_ages)
         overlap = self._gram(self._window_traces, wanted)  # (n_groups, window, len(wanted))
         if len(overlap) == 1:
             carry = (weighted.reshape(n * K, window) @ overlap[0]).reshape(n, K, len(wanted))
@@ -307,8 +312,8 @@ class Learner:
         ages = np.arange(length, 0, -1)
         self._write_shared(block.accumulated[:, :length], traces)
         if self._window_ages.size:
-            weight = self._fading(np.arange(length)) @ block.signal[:length]  # (K,)
-            past = np.einsum("k,iks->is", weight, self._window_errors) * self._fading(self._window_ages)
+            weight = _fading(self.gamma, np.arange(length)) @ block.signal[:length]  # (K,)
+            past = np.einsum("k,iks->is", weight, self._window_errors) * _fading(self.gamma, self._window_ages)
             self._write_shared(past, self._window_traces)
             errors = np.concatenate([self._window_errors, errors], axis=2)
             traces = np.concatenate([self._window_traces, traces])
@@ -318,7 +323,7 @@ class Learner:
             errors, traces, ages = errors[:, :, alive], traces[alive], ages[alive]
         if len(ages) > max(LONGEST_WINDOW, traces.shape[1]):
             # The eligibility of the shared synapses in full, as the errors of as many steps with one trace each.
-            errors = (errors * self._fading(ages - 1)) @ traces
+            errors = (errors * _fading(self.gamma, ages - 1)) @ traces
             traces = np.eye(traces.shape[1], dtype=self.dtype)
             ages = np.ones(len(traces), dtype=np.int64)
         self._window_errors, self._window_traces, self._window_ages = errors, traces, ages
@@ -336,10 +341,11 @@ class Learner:
                     change *= plan.group_mask[plan.group[rows], segment.columns]
                 weights[rows] += change
 
-    def _fading(self, ages: NDArray[np.int64]) -> NDArray[Any]:
-        """gamma^age."""
-        fading: NDArray[Any] = self.gamma ** ages.astype(self.dtype)
-        return fading
+
+def _fading(gamma: Any, ages: NDArray[np.int64]) -> NDArray[Any]:
+    """gamma^age, in gamma's precision."""
+    fading: NDArray[Any] = gamma ** ages.astype(gamma.dtype)
+    return fading
 
 
 def _horizon(gamma: float, dtype: np.dtype[Any]) -> int:
