@@ -299,22 +299,23 @@ def learn_example(
     position: int,
 ) -> tuple[Parameters, float, float]:
     """Learn from one example; returns new parameters, log-likelihood and hidden spikes a step."""
-    result = learn_unchecked(
-        network,
-        parameters,
-        rule,
-        np.ascontiguousarray(inputs),
-        targets,
-        config.n_compartments,
-        config.seed,
-        example=position,
-        threads=config.threads,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # divergence is told below, once
+        result = learn_unchecked(
+            network,
+            parameters,
+            rule,
+            np.ascontiguousarray(inputs),
+            targets,
+            config.n_compartments,
+            config.seed,
+            example=position,
+            threads=config.threads,
+        )
     # log of the mean over compartments of p(x || h), as in every other log-likelihood
     each = result.log_likelihood.sum(axis=0)
     highest = float(each.max())
     likelihood = highest + math.log(float(np.exp(each - highest).mean()))
-    if not math.isfinite(likelihood):
+    if not (math.isfinite(likelihood) and math.isfinite(result.parameters.bias.sum())):  # every update moves the bias
         raise ConfigError(
             f"training diverged at example {position}: the weights are no longer finite; start anew with learning_rate "
             f"below {config.learning_rate:g}"

@@ -1,0 +1,183 @@
+import json
+
+import numpy as np
+import pytest
+
+import gemsnn
+from gemsnn import ConfigError
+from gemsnn.training import PRESETS, TrainingConfig, read_config, write_config
+from gemsnn.training.config import differences, parse_assignment
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("n_hidden", -1, ">= 0"),
+        ("n_compartments", 0, ">= 1"),
+        ("n_compartments", "many", "a whole number, >= 1"),
+        ("learning_rate", -1e-3, "a number, >= 0"),
+        ("learning_rate", float("nan"), "a number"),
+        ("kappa", 0, "> 0 and <= 1"),
+        ("gamma", 1.5, "> 0 and <= 1"),
+        ("epochs", 0, ">= 1"),
+        ("epochs", 1.5, "a whole number"),
+        ("decoder", "guess", "'vote', 'likelihood'"),
+        ("learning_rate_schedule", "steps", "'constant', 'linear', 'cosine'"),
+        ("validation_fraction", 1.0, "< 1"),
+        ("average_last", 2, "<= 1"),
+        ("patience", 0, ">= 1"),
+        ("dtype", "float16", "'float32', 'float64'"),
+        ("seed", -1, ">= 0"),
+        ("inference_compartments", 0, "a whole number (or left out), >= 1"),
+    ],
+)
+def test_an_impossible_value_is_refused_with_the_field_and_what_is_allowed(field, value, allowed):
+    with pytest.raises(ConfigError) as refusal:
+        TrainingConfig.make(**{field: value})
+    assert field in str(refusal.value)
+    assert allowed in str(refusal.value)
+
+
+def test_every_problem_is_named_at_once():
+    with pytest.raises(ConfigError, match=r"kappa = 2.*gamma = 3"):
+        TrainingConfig.make(kappa=2, gamma=3)
+
+
+def test_an_unknown_setting_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(ConfigError, match=r"lerning_rate: there is no such setting; did you mean learning_rate\?"):
+        TrainingConfig.make(lerning_rate=1)
+    with pytest.raises(ConfigError, match=r"nbasis: there is no such setting; did you mean n_basis\?"):
+        TrainingConfig.make(synaptic_filter={"nbasis": 2})
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"synaptic_filter": {"kind": "raised-cosine", "n_basis": 0}}, r"synaptic_filter.*n_basis = 0: .*>= 1"),
+        ({"somatic_filter": {"kind": "sine"}}, r"somatic_filter.*raised-cosine or exponential"),
+        ({"somatic_filter": {"kind": "exponential", "time_constants": [0.0]}}, r"somatic_filter.*time_constants"),
+        ({"extra_readouts": [{"decoder": "vote", "compartments": 0}]}, r"extra_readouts\.0\.compartments = 0.*>= 1"),
+        ({"synaptic_filter": {"n_basis": 11, "duration": 10}}, r"synaptic_filter: .*n_basis=11, duration=10"),
+    ],
+)
+def test_problems_inside_tables_are_named_with_their_place(settings, names):
+    with pytest.raises(ConfigError, match=names):
+        TrainingConfig.make(**settings)
+
+
+def test_early_stopping_without_validation_examples_is_a_contradiction():
+    with pytest.raises(ConfigError, match="patience needs validation examples"):
+        TrainingConfig.make(patience=2, validation_fraction=0)
+
+
+def test_the_paper_preset_has_the_paper_s_settings_and_can_be_changed():
+    config = TrainingConfig.make(preset="paper", n_compartments=5)
+    assert (config.learning_rate, config.kappa, config.gamma, config.n_hidden) == (1e-3, 0.9, 0.9, 200)
+    assert (config.n_compartments, config.decoder, config.readout.compartments) == (5, "vote", 5)
+    network = config.network(676, 3)
+    assert network.synaptic_filter == gemsnn.RaisedCosine(n_basis=3, duration=10)
+    with pytest.raises(ConfigError, match="preset = 'article'.*'paper'"):
+        TrainingConfig.make(preset="article")
+
+
+@pytest.mark.parametrize("preset", [None, *PRESETS])
+def test_settings_survive_the_file(tmp_path, preset):
+    config = TrainingConfig.make(
+        preset=preset,
+        learning_rate=1e-7,
+        eval_every=123,
+        synaptic_filter=gemsnn.Exponential((1.5, 4.0), 7),
+        extra_readouts=[{"decoder": "likelihood", "compartments": 2}, {}],
+    )
+    file = tmp_path / "config.toml"
+    file.write_text(write_config(config, data='/data/\u00fc ber"digits\\.h5'))
+    again, data = read_config(file)
+    assert again == config
+    assert str(data) == '/data/\u00fc ber"digits\\.h5'
+
+
+def test_what_a_file_leaves_out_can_be_left_out():
+    """None is not written to a file, so every setting that may be None must be None by default."""
+    for name, field in TrainingConfig.model_fields.items():
+        if type(None) in getattr(field.annotation, "__args__", ()):
+            assert field.default is None, name
+
+
+def test_flags_go_before_the_file_and_the_file_before_the_preset(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('preset = "paper"\nn_compartments = 3\nepochs = 7\n')
+    config, data = read_config(file, epochs=9)
+    assert (config.learning_rate, config.n_compartments, config.epochs, data) == (1e-3, 3, 9, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("n_hidden = ", "not a TOML file"),
+        ("n_hiden = 3", "did you mean n_hidden"),
+        ("data = 3", "data = 3: must be the path"),
+        ('preset = "x"', "preset = 'x'"),
+    ],
+)
+def test_problems_in_a_file_are_told_with_its_name(tmp_path, text, message):
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=message) as refusal:
+        read_config(file)
+    assert str(file) in str(refusal.value)
+
+
+def test_a_file_that_is_not_there_is_told():
+    with pytest.raises(ConfigError, match=r"nowhere\.toml: cannot be read: No such file"):
+        read_config("nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("epochs=3", 3),
+        ("learning_rate = 1e-3", 1e-3),
+        ("decoder=vote", "vote"),
+        ("patience=none", None),
+        ("visible_memory=false", False),
+        ("extra_readouts=[{decoder = 'likelihood'}]", [{"decoder": "likelihood"}]),
+    ],
+)
+def test_values_on_the_command_line_are_read_as_toml(text, value):
+    assert parse_assignment(text)[1] == value
+
+
+def test_an_assignment_without_a_value_is_refused():
+    with pytest.raises(ConfigError, match="FIELD=VALUE"):
+        parse_assignment("epochs")
+
+
+def test_numpy_numbers_will_do():
+    config = TrainingConfig.make(n_hidden=np.int64(4), learning_rate=np.float32(0.5))
+    assert (config.n_hidden, config.learning_rate) == (4, 0.5)
+    json.dumps(config.identity())
+
+
+def test_the_machine_s_settings_are_not_part_of_the_identity():
+    one, other = TrainingConfig.make(threads=1), TrainingConfig.make(threads=2, checkpoint_seconds=1)
+    assert one.identity() == other.identity()
+    assert differences(one.identity(), TrainingConfig.make(seed=1).identity()) == ["seed was 0 and is now 1"]
+
+
+def test_the_learning_rate_falls_as_the_schedule_says():
+    constant = TrainingConfig.make(learning_rate=2.0)
+    linear = constant.changed(learning_rate_schedule="linear", learning_rate_floor=0.1)
+    cosine = linear.changed(learning_rate_schedule="cosine")
+    for config, rates in (
+        (constant, (2.0, 2.0, 2.0, 2.0)),
+        (linear, (2.0, 1.55, 1.1, 0.2)),
+        (cosine, (2.0, 0.2 + 1.8 * (1 + np.sqrt(0.5)) / 2, 1.1, 0.2)),
+    ):
+        found = [config.rule(position, 100).learning_rate for position in (0, 25, 50, 100)]
+        assert found == pytest.approx(rates)
+
+
+def test_a_run_is_as_long_as_the_shorter_of_epochs_and_time_samples():
+    assert TrainingConfig.make(epochs=3).total_examples(n_train=10, n_steps=80) == 30
+    assert TrainingConfig.make(epochs=3, max_time_samples=801).total_examples(n_train=10, n_steps=80) == 11
+    assert TrainingConfig.make(epochs=1, max_time_samples=8001).total_examples(n_train=10, n_steps=80) == 10

@@ -1,0 +1,335 @@
+import dataclasses
+import tracemalloc
+
+import numpy as np
+import pytest
+import toy
+
+import gemsnn
+from gemsnn import ConfigError, DataError, Parameters
+from gemsnn.events import open_prepared, write_prepared
+from gemsnn.inference import class_patterns
+from gemsnn.training import ArrayData, ArrayExamples, Trainer
+from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out
+from gemsnn.training.trainer import Progress, TrainingState
+
+
+def plain_loop(config, data):
+    """The weights after each example, by calling ``gemsnn.learn`` and nothing else of the trainer."""
+    training, _ = hold_out(data.train.labels, config.validation_fraction, config.seed)
+    network = config.network(data.n_inputs, data.n_classes)
+    parameters, patterns = config.initial_parameters(network), class_patterns(data.n_classes, data.n_steps)
+    total, weights = config.epochs * len(training), []
+    for epoch in range(config.epochs):
+        for index in training[epoch_order(len(training), config.seed, epoch)]:
+            rule = config.rule(len(weights), total)
+            target = patterns[data.train.labels[index]]
+            result = gemsnn.learn(
+                network,
+                parameters,
+                rule,
+                data.train[index],
+                target,
+                config.n_compartments,
+                config.seed,
+                example=len(weights),
+            )
+            parameters = result.parameters
+            weights.append(parameters)
+    return weights
+
+
+class Noting:
+    """An observer that keeps everything it is told."""
+
+    def __init__(self):
+        self.examples, self.evaluations, self.weights = [], [], []
+
+    def learned(self, trainer, event, /):
+        self.examples.append(event)
+        self.weights.append(trainer.state.parameters)
+
+    def evaluated(self, trainer, event, /):
+        self.evaluations.append(event)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"learning_rate_schedule": "linear"},
+        {"validation_fraction": 0},
+        {"dtype": "float64", "visible_memory": False, "seed": 9},
+    ],
+)
+def test_the_trainer_learns_what_a_plain_loop_learns_to_the_bit(data, changes):
+    config, noting = toy.config(**changes), Noting()
+    assert Trainer(config, data).run(noting)
+    expected = plain_loop(config, data)
+    assert noting.weights[-1] == expected[-1]
+    assert all(found == wanted for found, wanted in zip(noting.weights, expected, strict=True))
+
+
+def test_another_number_of_threads_gives_the_same_bits(data):
+    one, two = Trainer(toy.config(), data), Trainer(toy.config(threads=2), data)
+    one.run()
+    two.run()
+    assert one.state.parameters == two.state.parameters
+    assert one.state.progress == two.state.progress
+
+
+def test_another_seed_gives_another_model(data):
+    one, other = Trainer(toy.config(epochs=1), data), Trainer(toy.config(epochs=1, seed=1), data)
+    one.run()
+    other.run()
+    assert one.state.parameters != other.state.parameters
+
+
+def test_a_stopped_run_goes_on_from_its_state_alone(data):
+    config = toy.config(average_last=0.5)
+    whole = Trainer(config, data)
+    whole.run()
+    for stop_at in (1, 13, 20, 21, 40):
+        first = Trainer(config, data)
+        assert not first.run(stop=lambda first=first, stop_at=stop_at: first.position >= stop_at)
+        progress = Progress(**dataclasses.asdict(first.state.progress))
+        second = Trainer(config, data, TrainingState(first.state.parameters, progress, first.state.weight_sum))
+        assert second.run()
+        assert second.parameters() == whole.parameters()
+        assert second.state.progress == whole.state.progress
+
+
+def test_stopping_in_the_middle_of_an_evaluation_repeats_all_of_it(data):
+    config = toy.config()
+    whole, noting = Trainer(config, data), Noting()
+    whole.run(noting)
+    trainer, again = Trainer(config, data), Noting()
+    trainer.run(again, stop=lambda: trainer.position == 10)
+    assert trainer.evaluation_due
+    assert not again.evaluations
+    asked = iter([False, False, True])  # before the evaluation, before the validation batch, before the test batch
+    assert not trainer.run(again, stop=lambda: next(asked))
+    assert not again.evaluations
+    trainer.run(again)
+    assert [event.record for event in again.evaluations] == [event.record for event in noting.evaluations]
+
+
+def test_evaluations_come_when_enough_time_samples_have_passed_and_at_the_end(data):
+    noting = Noting()
+    trainer = Trainer(toy.config(eval_every=7 * toy.N_STEPS + 1), data)
+    trainer.run(noting)
+    n = len(trainer.training)
+    due = [p for p in range(1, 2 * n + 1) if p * 20 // 141 > (p - 1) * 20 // 141]
+    assert [event.record["position"] for event in noting.evaluations] == [*due, 2 * n]
+    assert all(event.record["time_samples"] == 20 * event.record["position"] for event in noting.evaluations)
+
+
+def test_by_default_there_is_an_evaluation_an_epoch(data):
+    noting = Noting()
+    Trainer(toy.config(eval_every=None, epochs=3), data).run(noting)
+    assert [event.record["epoch"] for event in noting.evaluations] == [1, 2, 3]
+
+
+def test_a_record_tells_how_learning_went_since_the_one_before(data):
+    noting = Noting()
+    Trainer(toy.config(), data).run(noting)
+    start = 0
+    for event in noting.evaluations:
+        since = noting.examples[start : event.record["position"]]
+        start = event.record["position"]
+        told = event.record["train"]
+        assert told["examples"] == len(since)
+        assert told["log_likelihood"] == pytest.approx(np.mean([e.log_likelihood for e in since]))
+        assert told["hidden_spikes_per_step"] == pytest.approx(np.mean([e.hidden_spikes_per_step for e in since]))
+
+
+def test_figures_are_those_of_inference_and_metrics(data):
+    """The evaluation, put together by hand from the rooms below."""
+    config = toy.config(extra_readouts=[{"decoder": "likelihood", "compartments": 4}], inference_compartments=3)
+    trainer = Trainer(config, data)
+    trainer.run(stop=lambda: trainer.position == 10)
+    record = trainer.evaluate().record
+    network, parameters = trainer.network, trainer.state.parameters
+    splits = (
+        ("validation", data.train.read(trainer.validation), data.train.labels[trainer.validation], Purpose.VALIDATION),
+        ("test", data.test.read(np.arange(len(data.test))), data.test.labels, Purpose.TEST),
+    )
+    for split, X, y, purpose in splits:
+        seed = derived_seed(config.seed, purpose)
+        targets = class_patterns(3, data.n_steps)[y]
+        log_likelihood = gemsnn.log_likelihood(network, parameters, X, targets, n_samples=3, seed=seed)
+        assert record[split]["log_likelihood"] == pytest.approx(log_likelihood.mean())
+        assert record[split]["examples"] == len(y)
+        for figures, decoder, K in (
+            (record[split], "vote", 3),
+            (record[split]["extra_readouts"][0], "likelihood", 4),
+        ):
+            found = gemsnn.predict(network, parameters, X, K, decoder=decoder, seed=seed)
+            table = gemsnn.metrics.reliability(y, found.probabilities, 10, predicted=found.classes)
+            assert (figures["decoder"], figures["compartments"], figures["n_bins"]) == (decoder, K, 10)
+            assert figures["accuracy"] == (found.classes == y).mean()
+            assert figures["ece"] == pytest.approx(table.ece)
+            assert figures["reliability"]["counts"] == table.counts.tolist()
+            assert figures["nll"] == pytest.approx(gemsnn.metrics.negative_log_likelihood(y, found.probabilities))
+            assert figures["brier"] == pytest.approx(gemsnn.metrics.brier_score(y, found.probabilities))
+            assert figures["hidden_spikes_per_step"] == pytest.approx(found.hidden_spikes_per_step.mean())
+
+
+@pytest.mark.parametrize("criterion", ["accuracy", "nll", "log_likelihood"])
+def test_the_best_model_is_the_first_with_the_best_validation_and_the_test_set_has_its_own(data, criterion):
+    noting = Noting()
+    trainer = Trainer(toy.config(select_by=criterion, eval_every=3 * toy.N_STEPS), data)
+    trainer.run(noting)
+
+    def worth(record, split):
+        figures = record[split]
+        if criterion == "accuracy":
+            return figures["accuracy"], -figures["nll"]
+        return (-figures["nll"] if criterion == "nll" else figures["log_likelihood"],)
+
+    records = [event.record for event in noting.evaluations]
+    progress = trainer.state.progress
+    assert progress.best == max(records, key=lambda record: worth(record, "validation"))
+    assert progress.best_on_test == max(records, key=lambda record: worth(record, "test"))
+    assert [event.record for event in noting.evaluations if event.is_best][-1] == progress.best
+    assert progress.last == records[-1]
+
+
+def test_early_stopping_waits_as_long_as_patience_says(data):
+    """Nothing changes at a learning rate of 0, so only the first evaluation is better than the one before."""
+    noting = Noting()
+    trainer = Trainer(toy.config(learning_rate=0, patience=3, epochs=50), data)
+    assert trainer.run(noting)
+    assert trainer.stopped_early
+    assert [event.is_best for event in noting.evaluations] == [True, False, False, False]
+
+
+def test_without_patience_a_run_goes_to_its_end(data):
+    trainer = Trainer(toy.config(learning_rate=0), data)
+    trainer.run()
+    assert not trainer.stopped_early
+    assert trainer.position == trainer.total == 2 * len(trainer.training)
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_the_average_is_that_of_the_weights_over_the_last_part(data, share):
+    noting = Noting()
+    trainer = Trainer(toy.config(average_last=share), data)
+    trainer.run(noting)
+    last = noting.weights[-round(share * trainer.total) :]
+    for name in ("synaptic", "somatic", "bias"):
+        mean = np.mean([getattr(weights, name).astype(np.float64) for weights in last], axis=0)
+        np.testing.assert_allclose(getattr(trainer.parameters(), name), mean, rtol=1e-6, atol=1e-7)
+    assert trainer.parameters() != trainer.state.parameters
+    assert trainer.parameters().dtype == np.float32
+
+
+def test_averaging_leaves_learning_alone(data):
+    plain, averaging = Trainer(toy.config(), data), Trainer(toy.config(average_last=0.5), data)
+    plain.run()
+    averaging.run()
+    assert plain.state.parameters == averaging.state.parameters
+
+
+def test_without_self_memory_the_read_out_has_none(data):
+    trainer = Trainer(toy.config(visible_memory=False), data)
+    trainer.run()
+    assert (trainer.state.parameters.somatic[6:] == 0).all()
+    assert (trainer.state.parameters.somatic[:6] != 0).any()
+
+
+def test_training_learns(data):
+    """Chance is 1/3."""
+    trainer = Trainer(toy.config(epochs=20, eval_every=None, validation_fraction=0.1), data)
+    trainer.run()
+    assert trainer.state.progress.last["test"]["accuracy"] >= 0.9
+
+
+def test_divergence_is_told_with_what_to_do(data):
+    with pytest.raises(ConfigError, match=r"diverged at example \d+.*learning_rate below 1e\+38"):
+        Trainer(toy.config(learning_rate=1e38), data).run()
+
+
+def test_limits_keep_the_classes_in_proportion(data):
+    trainer = Trainer(toy.config(validation_limit=3, test_limit=6), data)
+    assert sorted(data.train.labels[trainer.validation]) == [0, 1, 2]
+    assert sorted(data.test.labels[trainer.test]) == [0, 0, 1, 1, 2, 2]
+    assert not set(trainer.validation) & set(trainer.training)
+
+
+def test_what_there_is_no_data_for_is_not_evaluated(data):
+    noting = Noting()
+    Trainer(toy.config(validation_fraction=0, test_limit=0), data).run(noting)
+    assert all(event.record["validation"] is None and event.record["test"] is None for event in noting.evaluations)
+    assert not any(event.is_best or event.is_best_on_test for event in noting.evaluations)
+
+
+def test_too_few_examples_to_hold_any_out_are_refused():
+    spikes = np.zeros((2, 5, 3), dtype=bool)
+    data = ArrayData(ArrayExamples(spikes, np.array([0, 1])), ["a", "b"])
+    with pytest.raises(ConfigError, match=r"validation_fraction = 0\.2: with 2 training examples none can be held out"):
+        Trainer(toy.config(), data)
+    empty = ArrayData(ArrayExamples(spikes[:0], np.zeros(0, dtype=np.int64)), ["a", "b"])
+    with pytest.raises(DataError, match="no training examples"):
+        Trainer(toy.config(validation_fraction=0), empty)
+
+
+def test_arrays_and_a_prepared_file_give_the_same_model(data):
+    arrays = ArrayData(
+        ArrayExamples(data.train.read(np.arange(len(data.train))), data.train.labels),
+        data.classes,
+        ArrayExamples(data.test.read(np.arange(len(data.test))), data.test.labels),
+    )
+    from_file, from_arrays = Trainer(toy.config(), data), Trainer(toy.config(), arrays)
+    from_file.run()
+    from_arrays.run()
+    assert from_file.state.parameters == from_arrays.state.parameters
+    assert from_file.state.progress == from_arrays.state.progress
+
+
+def test_arrays_are_told_apart_by_their_fingerprint():
+    spikes, labels = np.zeros((2, 5, 3), dtype=bool), np.array([0, 1])
+    changed = spikes.copy()
+    changed[1, 2, 1] = True
+    prints = {
+        ArrayData(ArrayExamples(spikes, labels), ["a", "b"]).fingerprint,
+        ArrayData(ArrayExamples(changed, labels), ["a", "b"]).fingerprint,
+        ArrayData(ArrayExamples(spikes, labels[::-1]), ["a", "b"]).fingerprint,
+        ArrayData(ArrayExamples(spikes, labels), ["a", "c"]).fingerprint,
+        ArrayData(ArrayExamples(spikes, labels), ["a", "b"], ArrayExamples(spikes, labels)).fingerprint,
+    }
+    assert len(prints) == 5
+
+
+def test_the_file_is_never_held_in_memory(tmp_path):
+    n, T, n_inputs = 400, 20, 1000
+    rng = np.random.default_rng(0)
+    path = tmp_path / "large.h5"
+    write_prepared(path, (rng.random((T, n_inputs)) < 0.1 for _ in range(n)), np.arange(n) % 2, split=0.5)
+    config = toy.config(
+        n_hidden=1,
+        n_compartments=1,
+        epochs=1,
+        synaptic_filter={"n_basis": 1, "duration": 2},
+        validation_fraction=0,
+        test_limit=0,
+    )
+    with open_prepared(path) as data:
+        trainer = Trainer(config, data)
+        trainer.run(stop=lambda: trainer.position == 1)  # compile first
+        tracemalloc.start()
+        trainer.run()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert trainer.position == 200
+    assert peak < 200 * T * n_inputs / 8  # bytes: an eighth of the training examples, or all of them packed
+
+
+def test_state_has_only_values_that_json_keeps(data):
+    import json
+
+    trainer = Trainer(toy.config(), data)
+    trainer.run(stop=lambda: trainer.position == 25)
+    progress = dataclasses.asdict(trainer.state.progress)
+    assert json.loads(json.dumps(progress, allow_nan=False)) == progress
+    assert isinstance(trainer.state.parameters, Parameters)
