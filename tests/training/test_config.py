@@ -76,7 +76,7 @@ def test_the_paper_preset_has_the_paper_s_settings_and_can_be_changed():
     assert (config.n_compartments, config.decoder, config.readout.compartments) == (5, "vote", 5)
     network = config.network(676, 3)
     assert network.synaptic_filter == gemsnn.RaisedCosine(n_basis=3, duration=10)
-    with pytest.raises(ConfigError, match="preset = 'article'.*'paper'"):
+    with pytest.raises(ConfigError, match=r"preset = 'article'.*'paper'"):
         TrainingConfig.make(preset="article")
 
 

@@ -311,11 +311,11 @@ def learn_example(
             example=position,
             threads=config.threads,
         )
-    # log of the mean over compartments of p(x || h), as in every other log-likelihood
-    each = result.log_likelihood.sum(axis=0)
-    highest = float(each.max())
-    likelihood = highest + math.log(float(np.exp(each - highest).mean()))
-    if not (math.isfinite(likelihood) and math.isfinite(result.parameters.bias.sum())):  # every update moves the bias
+        # log of the mean over compartments of p(x || h), as in every other log-likelihood
+        each = result.log_likelihood.sum(axis=0)
+        highest = float(each.max())
+        likelihood = highest + math.log(float(np.exp(each - highest).mean()))
+    if not (math.isfinite(likelihood) and np.isfinite(result.parameters.bias).all()):  # every update moves the bias
         raise ConfigError(
             f"training diverged at example {position}: the weights are no longer finite; start anew with learning_rate "
             f"below {config.learning_rate:g}"
