@@ -279,6 +279,29 @@ def test_interrupted_writing_leaves_the_old_file_and_no_half_written_one(tmp_pat
         assert all(name.startswith(".data.h5.") and name.endswith(".partial") for name in left)
 
 
+FILL_THE_DISK = """
+import resource, signal, sys
+import numpy as np
+from gemsnn import DataError
+from gemsnn.events import write_prepared
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+try:
+    write_prepared(sys.argv[1], np.ones((100, 100, 100), dtype=bool), [0, 1] * 50)
+except DataError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("limit", [1_000, 60_000, 124_000])
+def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path, limit: int) -> None:
+    command = [sys.executable, "-u", "-c", FILL_THE_DISK, str(tmp_path / "a.h5"), str(limit)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.endswith("a.h5: cannot be written: File too large; is the disk full?\n"), done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no/a\.h5: cannot be written"):
         write_prepared(tmp_path / "no" / "a.h5", spikes(), [0, 1] * 6)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemsnn.events import mnist_dvs_preprocessing, nmnist_preprocessing, read_aedat, read_nmnist
+from gemsnn.events import bin_events, mnist_dvs_preprocessing, nmnist_preprocessing, read_aedat, read_nmnist
 from gemsnn.events.pictures import upright
 from gemsnn.events.records import Events
 
@@ -82,3 +82,18 @@ def test_nmnist_density_and_upright_ones(digits: dict[int, list[Events]]) -> Non
     row, column = np.mgrid[:34, :34]
     vertical, horizontal = np.cov(row.ravel(), column.ravel(), fweights=ones.ravel()).diagonal()
     assert vertical > 1.5 * horizontal
+
+
+def test_tonic_reads_and_bins_nmnist_alike(real_data: Path) -> None:
+    """The other library as an oracle, where it is installed."""
+    io = pytest.importorskip("tonic.io")
+    transforms = pytest.importorskip("tonic.transforms")
+    frames_of = transforms.ToFrame(sensor_size=(34, 34, 2), time_window=5000)
+    dtype = np.dtype([("x", int), ("y", int), ("t", int), ("p", int)])
+    for file in sorted((real_data / "n-mnist/Train").rglob("*.bin"))[::50]:
+        theirs = io.read_mnist_file(str(file), dtype=dtype)
+        ours = read_nmnist(file)
+        assert all((ours[field] == theirs[field]).all() for field in "xytp")
+        frames = frames_of(theirs) > 0
+        spikes = bin_events(theirs, sensor_size=(34, 34), bin_us=5000, n_steps=len(frames), polarity="separate")
+        assert (spikes.reshape(frames.shape) == frames).all()

@@ -17,7 +17,9 @@ A chunk is one example, so reading one never touches another.
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -276,27 +278,34 @@ class PreparedWriter:
             }
             for key, value in {**attributes, **own}.items():
                 self._file.attrs[key] = json.dumps(_plain(value))
-            for name in SPLITS:
-                self._make_group(name, preprocessing)
+            # Kept open to the end: h5py swallows the errors of a data set that it closes by itself.
+            self._datasets = {name: self._make_group(name, preprocessing) for name in SPLITS}
+        except (OSError, RuntimeError) as failure:
+            self._discard()
+            raise self._unwritable(failure) from None
         except BaseException:
             self._discard()
             raise
 
-    def _make_group(self, name: SplitName, preprocessing: Preprocessing | None) -> None:
+    def _make_group(self, name: SplitName, preprocessing: Preprocessing | None) -> dict[str, h5py.Dataset]:
         n = self._counts.get(name, 0)
         group = self._file.create_group(name)
 
-        def packed(key: str, cells: int) -> None:
+        def packed(key: str, cells: int) -> h5py.Dataset:
             width = _packed_width(cells)
-            group.create_dataset(key, shape=(n, width), dtype=np.uint8, chunks=(1, width) if n else None)
+            return group.create_dataset(key, shape=(n, width), dtype=np.uint8, chunks=(1, width) if n else None)
 
-        packed("spikes", self._shape[0] * self._shape[1])
-        group.create_dataset("labels", shape=(n,), dtype=np.int64)
-        group.create_dataset("names", shape=(n,), dtype=h5py.string_dtype())
+        datasets = {
+            "spikes": packed("spikes", self._shape[0] * self._shape[1]),
+            "labels": group.create_dataset("labels", shape=(n,), dtype=np.int64),
+            "names": group.create_dataset("names", shape=(n,), dtype=h5py.string_dtype()),
+        }
         if preprocessing is not None:
-            packed("planes", preprocessing.n_steps * 2 * preprocessing.n_rows * preprocessing.n_columns)
-            group.create_dataset("n_events", shape=(n,), dtype=np.int64)
-            group.create_dataset("duration_us", shape=(n,), dtype=np.int64)
+            cells = preprocessing.n_steps * 2 * preprocessing.n_rows * preprocessing.n_columns
+            datasets["planes"] = packed("planes", cells)
+            for key in ("n_events", "duration_us"):
+                datasets[key] = group.create_dataset(key, shape=(n,), dtype=np.int64)
+        return datasets
 
     def add(self, example: Example) -> None:
         """Write the next example of its split."""
@@ -311,17 +320,20 @@ class PreparedWriter:
         i = self._written[example.split]
         if i >= self._counts.get(example.split, 0):
             raise DataError(f"more {example.split} examples than the {i} announced")
-        group = self._file[example.split]
+        if self._planes and example.planes is None:
+            raise DataError("examples of recordings need both polarities; use example_from_events")
         packed = np.packbits(spikes.astype(np.bool_, copy=False).ravel())
-        group["spikes"][i, : len(packed)] = packed
-        group["labels"][i] = example.label
-        group["names"][i] = example.name
-        if self._planes:
-            if example.planes is None:
-                raise DataError("examples of recordings need both polarities; use example_from_events")
-            group["planes"][i] = np.packbits(example.planes.ravel())
-            group["n_events"][i] = example.n_events
-            group["duration_us"][i] = example.duration_us
+        try:
+            group = self._datasets[example.split]
+            group["spikes"][i, : len(packed)] = packed
+            group["labels"][i] = example.label
+            group["names"][i] = example.name
+            if example.planes is not None:
+                group["planes"][i] = np.packbits(example.planes.ravel())
+                group["n_events"][i] = example.n_events
+                group["duration_us"][i] = example.duration_us
+        except (OSError, RuntimeError) as failure:  # both are h5py's, for a full disk
+            raise self._unwritable(failure) from None
         self._digest.add(example.split, example.label, packed)
         self._written[example.split] = i + 1
 
@@ -333,8 +345,6 @@ class PreparedWriter:
     ) -> None:
         if kind is not None:
             self._discard()
-            if isinstance(error, OSError):
-                raise DataError(f"{self.path}: cannot be written: {error}") from error
             return
         try:
             for name in SPLITS:
@@ -342,22 +352,32 @@ class PreparedWriter:
                     raise DataError(f"{self._written[name]} {name} examples instead of {self._counts.get(name, 0)}")
             self._file.attrs["fingerprint"] = json.dumps(self._digest.hexdigest())
             self._file.attrs["format"] = FORMAT  # last: a file without it is not a prepared file
+            self._file.flush()
             self._file.close()
             with self._partial.open("rb+") as raw:
                 os.fsync(raw.fileno())
             os.replace(self._partial, self.path)
-        except OSError as failure:
+        except (OSError, RuntimeError) as failure:
             self._discard()
-            raise DataError(f"{self.path}: cannot be written: {failure}") from failure
+            raise self._unwritable(failure) from None
         except BaseException:
             self._discard()
             raise
 
+    def _unwritable(self, failure: Exception) -> DataError:
+        told = re.search("error message = '([^']*)'", str(failure))  # the operating system's words among HDF5's
+        return DataError(f"{self.path}: cannot be written: {told[1] if told else failure}; is the disk full?")
+
     def _discard(self) -> None:
-        try:
+        self._partial.unlink(missing_ok=True)
+        # On a full disk HDF5 could not close the file, and would crash over it when the process ends: let it write the
+        # rest, which nobody wants, to nowhere.
+        with suppress(OSError, RuntimeError, ValueError):
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, self._file.id.get_vfd_handle())
+            os.close(nowhere)
+        with suppress(OSError, RuntimeError):
             self._file.close()
-        finally:
-            self._partial.unlink(missing_ok=True)
 
 
 def write_prepared(
