@@ -66,7 +66,7 @@ def reproduce(
     n_workers = workers or os.cpu_count() or 1
     with locked(out), warnings_as_lines():
         n_recordings = sum(protocol.per_class) * len(protocol.digits)
-        with Progress(transient=True, disable=data is not None) as bar:
+        with Progress(transient=True, disable=data is not None or not Console().is_terminal) as bar:
             task = bar.add_task("simulating recordings", total=n_recordings)
             made = plan(
                 protocol,

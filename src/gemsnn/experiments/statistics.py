@@ -34,8 +34,9 @@ def estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
 
     Examples
     --------
-    >>> estimate([1.0, 2.0, 3.0])
-    Estimate(mean=2.0, low=-0.4841377118..., high=4.4841377118..., n=3)
+    >>> found = estimate([1.0, 2.0, 3.0])
+    >>> f"{found.mean:g} [{found.low:.3f}, {found.high:.3f}]"
+    '2 [-0.484, 4.484]'
     """
     data = np.asarray(values, dtype=np.float64)
     n, mean = len(data), float(data.mean())
