@@ -1,0 +1,116 @@
+import warnings
+
+import numpy as np
+import pytest
+import toy
+
+from gemsnn import CheckpointError
+from gemsnn.training import CheckpointWarning, Trainer
+from gemsnn.training import checkpoints as module
+from gemsnn.training.checkpoints import Checkpoint, Checkpoints
+
+
+@pytest.fixture
+def trainer(data):
+    return Trainer(toy.config(average_last=0.9), data)
+
+
+def checkpoint(trainer, position):
+    trainer.run(stop=lambda: trainer.position >= position)
+    return Checkpoint(trainer.state, trainer.config.identity(), trainer.data.fingerprint, 17, "abc")
+
+
+@pytest.fixture
+def saved(trainer, tmp_path):
+    """Checkpoints of positions 5, 10 and 15, of which the first is gone."""
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    for position in (5, 10, 15):
+        checkpoints.write(checkpoint(trainer, position))
+    return checkpoints
+
+
+def test_a_checkpoint_gives_back_all_of_the_state(trainer, tmp_path):
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    written = checkpoint(trainer, 25)
+    checkpoints.write(written)
+    found = checkpoints.read_newest()
+    assert found.state.parameters == trainer.state.parameters
+    assert found.state.weight_sum == trainer.state.weight_sum
+    assert found.state.progress == trainer.state.progress
+    assert found._replace(state=None) == written._replace(state=None)
+
+
+def test_the_last_two_are_kept_and_the_newest_is_used(saved):
+    assert [path.name for path in saved.paths()] == ["000000000015.safetensors", "000000000010.safetensors"]
+    assert saved.read_newest().state.progress.position == 15
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-50] ^= 4
+    path.write_bytes(content)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [cut, flip, empty])
+def test_a_damaged_newest_checkpoint_is_put_aside_with_a_warning_and_the_one_before_is_used(saved, damage):
+    newest, before = saved.paths()
+    damage(newest)
+    damaged = newest.read_bytes()
+    with pytest.warns(CheckpointWarning, match=rf"{newest}: damaged.*Going on from {before.name}"):
+        assert saved.read_newest().state.progress.position == 10
+    assert saved.paths() == [before]
+    assert newest.with_name(newest.name + ".damaged").read_bytes() == damaged
+
+
+def test_a_damaged_checkpoint_that_was_put_aside_never_pushes_out_a_good_one(saved, trainer, data):
+    cut(saved.paths()[0])
+    with pytest.warns(CheckpointWarning):
+        found = saved.read_newest()
+    saved.write(checkpoint(Trainer(trainer.config, data, found.state), 12))
+    assert [path.name for path in saved.paths()] == ["000000000012.safetensors", "000000000010.safetensors"]
+
+
+def test_if_all_are_damaged_that_is_told_and_nothing_is_changed(saved):
+    for path in saved.paths():
+        flip(path)
+    before = {path: path.read_bytes() for path in saved.directory.iterdir()}
+    with pytest.raises(CheckpointError, match="every checkpoint is damaged") as error:
+        saved.read_newest()
+    assert all(path.name in str(error.value) for path in saved.paths())
+    assert {path: path.read_bytes() for path in saved.directory.iterdir()} == before
+
+
+def test_a_checkpoint_from_the_future_is_refused_rather_than_passed_over(saved, trainer, monkeypatch):
+    monkeypatch.setattr(module, "VERSION", 2)
+    saved.write(checkpoint(trainer, 20))
+    monkeypatch.undo()
+    with warnings.catch_warnings(), pytest.raises(CheckpointError, match="version 2 is from the future"):
+        saved.read_newest()
+    assert len(saved.paths()) == 2
+
+
+def test_no_checkpoints_is_told(tmp_path):
+    with pytest.raises(CheckpointError, match="no checkpoints here"):
+        Checkpoints(tmp_path / "nothing").read_newest()
+
+
+def test_half_written_files_are_cleared_away(saved):
+    leftover = saved.directory / ".000000000020.safetensors.4711.partial"
+    leftover.write_bytes(b"half")
+    saved.read_newest()
+    assert not leftover.exists()
+
+
+def test_weights_come_back_in_their_precision(data, tmp_path):
+    trainer = Trainer(toy.config(dtype="float64"), data)
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    checkpoints.write(checkpoint(trainer, 2))
+    assert checkpoints.read_newest().state.parameters.dtype == np.float64
