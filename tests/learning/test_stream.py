@@ -198,11 +198,12 @@ def test_a_hundred_thousand_steps_take_constant_memory_and_keep_numbers_finite()
     assert int(info.votes.sum()) == 2
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("engine", "gamma"), [("reference", 1.0), ("compiled", 0.9), ("compiled", 0.999), ("compiled", 1.0)]
 )
-def test_what_a_stream_holds_does_not_grow_whatever_the_memory_of_the_eligibility(engine, gamma):
-    stream = swapping_stream(engine, np.float64, gamma)
+def test_what_a_stream_holds_does_not_grow_whatever_the_memory_of_the_eligibility(engine, gamma, dtype):
+    stream = swapping_stream(engine, dtype, gamma)
 
     def most_held(n_steps):  # the window fills up and is emptied, so what counts is its ceiling
         most = 0

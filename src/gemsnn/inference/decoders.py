@@ -75,6 +75,8 @@ def predict(
     network.check_parameters(parameters)
     one_of("decoder", decoder, DECODERS)
     K = whole_number("n_compartments", n_compartments, 1)
+    seed, first_example = whole_number("seed", seed, 0), whole_number("first_example", first_example, 0)
+    whole_number("threads", threads, 1)
     batch, _ = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
     T = batch.shape[1]
     if patterns is None:

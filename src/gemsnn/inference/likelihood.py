@@ -40,11 +40,13 @@ def log_likelihood(
     network.check_parameters(parameters)
     one_of("engine", engine, ENGINES)
     n_samples = whole_number("n_samples", n_samples, 1)
+    seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
+    whole_number("threads", threads, 1)
     batch, single = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
     N, T = batch.shape[:2]
-    wanted = np.asarray(targets)[None] if single else np.asarray(targets)
-    clean = spike_array("targets", wanted, {"N": N, "T": T, "n_visible": network.n_visible})
-    uniforms_of = draws(network, n_samples, T, whole_number("seed", seed, 0), example, visible=False)
+    sizes: dict[str, int | None] = {"T": T, "n_visible": network.n_visible}
+    clean = spike_array("targets", targets, sizes if single else {"N": N, **sizes}).reshape(N, T, network.n_visible)
+    uniforms_of = draws(network, n_samples, T, seed, example, visible=False)
     potential = run(network, parameters, batch, n_samples, uniforms_of, clean, engine, threads).visible_potential
     estimate = log_mean_probability(potential, clean[:, :, None, :])
     return float(estimate[0]) if single else estimate

@@ -47,14 +47,15 @@ def sample(
     one_of("engine", engine, ENGINES)
     K = whole_number("n_compartments", n_compartments, 1)
     seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
+    whole_number("threads", threads, 1)
     batch, single = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
     N, T = batch.shape[:2]
     if uniforms is None:
         uniforms_of = draws(network, K, T, seed, example, visible=True)
     else:
-        given = np.asarray(uniforms)[None] if single else np.asarray(uniforms)
-        given = uniform_array("uniforms", given, {"N": N, "T": T, "K": K, "n_neurons": network.n_neurons})
-        uniforms_of = given.__getitem__
+        sizes: dict[str, int | None] = {"T": T, "K": K, "n_neurons": network.n_neurons}
+        given = uniform_array("uniforms", uniforms, sizes if single else {"N": N, **sizes})
+        uniforms_of = given.reshape(N, T, K, network.n_neurons).__getitem__
     spikes = run(network, parameters, batch, K, uniforms_of, None, engine, threads).spikes
     return spikes[0] if single else spikes
 
@@ -72,19 +73,19 @@ def run(
     """Without learning, on either engine (see :func:`gemsnn.engine.simulate.simulate`)."""
     if engine == "compiled":
         return simulate(network, parameters, inputs, n_compartments, uniforms_of, targets, threads)
-    spikes, potential = [], []
     exact = parameters.astype(np.float64)
+    steps = (*inputs.shape[:2], n_compartments)
+    spikes, potential = np.zeros((*steps, network.n_neurons), dtype=bool), np.zeros((*steps, network.n_visible))
     for n, sequence in enumerate(inputs):
         state, uniforms = reference.init(network, n_compartments), uniforms_of(n)
         for t in range(len(sequence)):
-            potential.append(reference.potentials(network, exact, state.history)[0][:, network.n_hidden :])
+            potential[n, t] = reference.potentials(network, exact, state.history)[0][:, network.n_hidden :]
             target_t = None if targets is None else targets[n, t]
             _, state, info = reference.step(  # a learning rate of 0 leaves the weights alone
                 network, exact, state, sequence[t], target_t, uniforms[t], 0.0, 1.0, 1.0, reference.CentralProcessor()
             )
-            spikes.append(info.spikes)
-    shape = (*inputs.shape[:2], n_compartments, -1)
-    return Simulation(np.stack(spikes).reshape(shape), np.stack(potential).reshape(shape))
+            spikes[n, t] = info.spikes
+    return Simulation(spikes, potential)
 
 
 def draws(

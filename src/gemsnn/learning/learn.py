@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.engine import compiled, reference
 from gemsnn.engine.randomness import Uniforms
-from gemsnn.errors import ConfigError
+from gemsnn.engine.tables import history_format
+from gemsnn.errors import ConfigError, ShapeError
 from gemsnn.learning.gem import GEM
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import one_of, spike_array, uniform_array, whole_number
@@ -104,7 +105,7 @@ def learn(
     if uniforms is not None:
         uniforms = uniform_array("uniforms", uniforms, {"T": T, "K": K, "n_hidden": network.n_hidden})
     if state is not None:
-        _check_state(state, engine, K)
+        _check_state(state, engine, network, parameters, K)
     return learn_unchecked(
         network, parameters, rule, clean_inputs, clean_targets, K, seed, uniforms, engine,
         example=example, threads=threads, state=state,
@@ -165,9 +166,28 @@ def learn_unchecked(
     )
 
 
-def _check_state(state: Any, engine: str, n_compartments: int) -> None:
+def _check_state(state: Any, engine: str, network: Network, parameters: Parameters, n_compartments: int) -> None:
     wanted = compiled.State if engine == "compiled" else reference.State
     if not isinstance(state, wanted):
         raise ConfigError(f"state does not come from the {engine} engine: pass result.state of a call with this engine")
     if state.log_weights.size != n_compartments:
         raise ConfigError(f"state has {state.log_weights.size} compartments, but n_compartments is {n_compartments}")
+    n, n_basis, n_basis_somatic = network.n_neurons, network.synaptic_filter.n_basis, network.somatic_filter.n_basis
+    if isinstance(state, reference.State):
+        fits = (
+            state.history.shape == (network.memory, n_compartments, network.n_sources)
+            and state.eligibility.synaptic.shape == (n_compartments, n, network.n_sources, n_basis)
+            and state.eligibility.somatic.shape == (n_compartments, n, n_basis_somatic)
+        )
+    else:
+        n_inputs, duration = network.n_inputs, network.synaptic_filter.duration
+        fits = (
+            state.shared_history.shape in ((duration, n_inputs), (duration, n_inputs + network.n_visible))
+            and state.history.shape == (n, n_compartments, history_format(network.memory).words)
+            and state.eligibility.shape == (n, n_compartments, network.n_hidden * n_basis)
+            and state.somatic_eligibility.shape == (n, n_compartments, n_basis_somatic)
+        )
+    if not fits:
+        raise ShapeError("state belongs to another network: pass result.state of a call with this one")
+    if isinstance(state, compiled.State) and state.eligibility.dtype != parameters.dtype:
+        raise ConfigError(f"state is {state.eligibility.dtype} but the parameters are {parameters.dtype}")

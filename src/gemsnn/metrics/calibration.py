@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +43,7 @@ def reliability(
     choice = p.argmax(axis=1) if predicted is None else np.asarray(predicted)
     if choice.shape != truth.shape:
         raise ShapeError(f"predicted has shape {choice.shape}, but labels have {truth.shape}")
+    _check_classes("predicted", choice, p.shape[1])
     confidence, right = p[np.arange(len(p)), choice], choice == truth
     edges = np.linspace(0, 1, n_bins + 1)
     index = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, n_bins - 1)
@@ -80,8 +81,12 @@ def _checked(labels: ArrayLike, probabilities: ArrayLike) -> tuple[NDArray[np.in
         raise ShapeError(f"labels have shape {truth.shape} and probabilities {p.shape}: (N,) and (N, C) are needed")
     if not len(p):
         raise DataError("there is nothing to measure: labels are empty")
-    if truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= p.shape[1]:
-        raise DataError(f"labels must be class indices from 0 to {p.shape[1] - 1}")
+    _check_classes("labels", truth, p.shape[1])
     if not (np.isfinite(p).all() and (p >= 0).all() and np.allclose(p.sum(axis=1), 1, atol=1e-6)):
         raise DataError("probabilities must be non-negative and sum to 1 in each row")
     return truth.astype(np.int64), p
+
+
+def _check_classes(name: str, classes: NDArray[Any], n_classes: int) -> None:
+    if classes.dtype.kind not in "iu" or classes.min() < 0 or classes.max() >= n_classes:
+        raise DataError(f"{name} must be class indices from 0 to {n_classes - 1}")

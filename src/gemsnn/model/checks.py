@@ -43,7 +43,7 @@ def check_shape(name: str, array: NDArray[Any], shape: dict[str, int | None]) ->
         sizes = ", ".join("any" if size is None else str(size) for size in shape.values())
         comma = "," if len(shape) == 1 else ""
         raise ShapeError(f"{name} has shape {array.shape}, but ({names}{comma}) = ({sizes}{comma}) is needed")
-    if 0 in array.shape[: 1 if "T" in shape else 0]:
+    if "T" in shape and array.shape[list(shape).index("T")] == 0:
         raise ShapeError(f"{name} has shape {array.shape}: there must be at least one time step")
 
 
