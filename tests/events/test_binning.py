@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemsnn import ConfigError, DataError
@@ -23,6 +23,7 @@ def bin_one_by_one(events: Events, choices: Preprocessing) -> np.ndarray:
     return out.reshape(choices.n_steps, -1)
 
 
+@settings(deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(1, 60),
