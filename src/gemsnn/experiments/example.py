@@ -23,7 +23,7 @@ class Shown:
     classes: tuple[Any, ...]
     n_compartments: int
     inputs: NDArray[np.bool_]  # (T, n_inputs)
-    picture: NDArray[np.float64] | None  # (2, height, width): OFF and ON events over the whole recording, 0..1
+    picture: NDArray[np.float64] | None  # (2, height, width): OFF and ON events of a twentieth of it, 0..1
     hidden: NDArray[np.bool_]  # (T, K, n_hidden)
     visible: NDArray[np.bool_]  # (T, K, n_visible)
 
@@ -61,7 +61,7 @@ def _picture(data: PreparedData, index: int) -> NDArray[np.float64] | None:
     planes = data.test.planes(index, (choices.n_rows, choices.n_columns))
     if planes is None:
         return None
-    counts = upright(planes, choices).sum(axis=0).astype(np.float64)
-    scale = max(1.0, float(np.percentile(counts, 99)))
-    picture: NDArray[np.float64] = np.minimum(counts / scale, 1.0)
+    T = len(planes)
+    window = planes[T // 4 : T // 4 + max(1, T // 20)]
+    picture: NDArray[np.float64] = upright(window, choices).mean(axis=0, dtype=np.float64)
     return picture

@@ -17,7 +17,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator, PercentFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from gemsnn.experiments.claims import CHOICE_NAMES
@@ -29,7 +29,9 @@ from gemsnn.training.files import write_whole
 INK = "#1f2933"
 # Middle tones, readable on white and on near-black.
 BLUE, ORANGE, GREEN, VIOLET = "#3b82f6", "#f0761b", "#17a673", "#a05be0"
-PANEL = (4.6, 3.3)  # inches
+TITLES = {"log_likelihood": "log-likelihood (nats)", "accuracy": "accuracy", "ece": "ECE", "nll": "NLL (nats)"}
+ASIDE = (0.96, 1.0, 1.04)  # factors on K that keep the bars of three lines apart
+PANEL = (4.2, 3.1)  # inches
 
 
 class Panel(NamedTuple):
@@ -52,7 +54,8 @@ def performance(results: Results, choice: Choice) -> Panel:
         _against_K(other, results, lambda K: results.estimate(K, "accuracy", choice), ORANGE, "--", "accuracy", "s")
         _name(axes, "log-likelihood (nats)", BLUE)
         _name(other, "accuracy", ORANGE)
-        other.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
+        other.set_ylim(top=min(other.get_ylim()[1], 1.01))
+        other.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
 
     return Panel(draw, f"Test log-likelihood and accuracy against K, {CHOICE_NAMES[choice]}")
 
@@ -81,7 +84,6 @@ def costs(results: Results) -> Panel:
 
 def curve(results: Results, metric: str, reading: Reading) -> Panel:
     """A test figure against processed time samples, for two K: a part of the paper's Figure 4."""
-    titles = {"log_likelihood": "log-likelihood (nats)", "accuracy": "accuracy", "ece": "ECE"}
 
     def draw(axes: Axes) -> None:
         for K, colour, marker in zip(results.protocol.curves, (ORANGE, BLUE), "so", strict=True):
@@ -92,18 +94,17 @@ def curve(results: Results, metric: str, reading: Reading) -> Panel:
                 low, high = zip(*(_ends(e) for _, e in points), strict=True)
                 axes.fill_between(x, low, high, color=colour, alpha=0.22, lw=0)
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("processed time samples")
-        axes.set_ylabel(titles[metric])
-        if metric == "accuracy":
-            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
-        axes.legend(frameon=False)
+        _finish(axes, metric)
 
-    return Panel(draw, f"Test {titles[metric]} against processed time samples")
+    return Panel(draw, f"Test {TITLES[metric]} against processed time samples")
 
 
 def choices(results: Results, metric: str) -> Panel:
     """A test figure of the vote against K, for each way to choose the iteration."""
-    titles = {"log_likelihood": "log-likelihood (nats)", "accuracy": "accuracy", "ece": "ECE"}
     short: dict[Choice, str] = {
         "best_on_test": "best on test",
         "chosen_on_validation": "chosen on validation",
@@ -111,24 +112,31 @@ def choices(results: Results, metric: str) -> Panel:
     }
 
     def draw(axes: Axes) -> None:
-        for (choice, name), colour, marker in zip(short.items(), (ORANGE, BLUE, GREEN), "sod", strict=True):
-            _against_K(axes, results, partial(_estimate, results, metric, choice, "vote"), colour, "-", name, marker)
-        axes.set_ylabel(titles[metric])
-        if metric == "accuracy":
-            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
-        axes.legend(frameon=False)
+        styles = zip(short.items(), (ORANGE, BLUE, GREEN), "sod", ASIDE, strict=True)
+        for (choice, name), colour, marker, aside in styles:
+            _against_K(
+                axes,
+                results,
+                partial(_estimate, results, metric, choice, "vote"),
+                colour,
+                "-",
+                name,
+                marker,
+                aside=aside,
+            )
+        _finish(axes, metric)
 
-    return Panel(draw, f"Test {titles[metric]} against K for each way to choose the iteration")
+    return Panel(draw, f"Test {TITLES[metric]} against K for each way to choose the iteration")
 
 
 def decoders(results: Results, metric: str) -> Panel:
     """A test figure against K, for each way to read out, at the iteration chosen on validation."""
-    titles = {"accuracy": "accuracy", "ece": "ECE", "nll": "negative log-likelihood (nats)"}
     few = results.protocol.few_compartments
     names: dict[Reading, str] = {"vote": "vote, K^I = K", "few": f"vote, K^I = {few}", "likelihood": "likelihood"}
 
     def draw(axes: Axes) -> None:
-        for (reading, name), colour, marker in zip(names.items(), (ORANGE, VIOLET, BLUE), "sdo", strict=True):
+        styles = zip(names.items(), (ORANGE, VIOLET, BLUE), "sdo", ASIDE, strict=True)
+        for (reading, name), colour, marker, aside in styles:
             _against_K(
                 axes,
                 results,
@@ -137,13 +145,11 @@ def decoders(results: Results, metric: str) -> Panel:
                 "-",
                 name.replace("K^I", "$K^I$"),
                 marker,
+                aside=aside,
             )
-        axes.set_ylabel(titles[metric])
-        if metric == "accuracy":
-            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
-        axes.legend(frameon=False)
+        _finish(axes, metric)
 
-    return Panel(draw, f"Test {titles[metric]} against K for each decoder")
+    return Panel(draw, f"Test {TITLES[metric]} against K for each decoder")
 
 
 def reliability(results: Results, K: int, reading: Reading, choice: Choice) -> Panel:
@@ -199,9 +205,10 @@ def input_picture(shown: Shown) -> Panel:
         else:
             axes.imshow(_two_colours(*shown.picture), interpolation="none")
             axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
         axes.set_title(f"input: {shown.label}", fontsize=9)
 
-    return Panel(draw, f"Test example of class {shown.label}", (3.1, 3.3))
+    return Panel(draw, f"Test example of class {shown.label}", (3.4, 3.1))
 
 
 def hidden_raster(shown: Shown) -> Panel:
@@ -212,7 +219,7 @@ def hidden_raster(shown: Shown) -> Panel:
         axes.set(xlabel="time step", ylabel="hidden neuron")
         axes.set_title(f"hidden spikes, compartment 1 of {shown.n_compartments}", fontsize=9)
 
-    return Panel(draw, "Raster of the hidden spikes of one compartment")
+    return Panel(draw, "Raster of the hidden spikes of one compartment", (3.4, 3.1))
 
 
 def visible_raster(shown: Shown) -> Panel:
@@ -231,7 +238,7 @@ def visible_raster(shown: Shown) -> Panel:
         axes.set(xlabel="time step", ylabel="class (a line a compartment)")
         axes.set_title(f"visible spikes, {K} compartments", fontsize=9)
 
-    return Panel(draw, "Raster of the visible spikes of all compartments")
+    return Panel(draw, "Raster of the visible spikes of all compartments", (3.4, 3.1))
 
 
 def _estimate(results: Results, metric: str, choice: Choice, reading: Reading, K: int) -> Estimate:
@@ -248,19 +255,32 @@ def _against_K(
     marker: str = "o",
     *,
     log: bool = True,
+    aside: float = 1.0,
 ) -> None:
     Ks = results.compartments
     estimates = [value(K) for K in Ks]
     reach = [(e.mean - low, high - e.mean) for e in estimates for low, high in [_ends(e)]]
     axes.errorbar(
-        Ks, [e.mean for e in estimates], np.array(reach).T, color=colour, ls=line, marker=marker, ms=5, capsize=3,
-        label=label,
+        [aside * K for K in Ks], [e.mean for e in estimates], np.array(reach).T, color=colour, ls=line, marker=marker,
+        ms=5, capsize=3, label=label,
     )  # fmt: skip
     if log:
         axes.set_xscale("log")
     axes.set_xticks(Ks, [str(K) for K in Ks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("compartments K")
+
+
+def _finish(axes: Axes, metric: str) -> None:
+    """Name the axis, cut it at what the figure can be, and explain the lines."""
+    axes.set_ylabel(TITLES[metric])
+    low, high = axes.get_ylim()
+    if metric == "accuracy":
+        axes.set_ylim(max(low, 0), min(high, 1.01))
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    elif metric != "log_likelihood":
+        axes.set_ylim(max(low, 0), high)
+    axes.legend(frameon=False)
 
 
 def _ends(value: Estimate) -> tuple[float, float]:
@@ -309,8 +329,8 @@ def all_figures(results: Results, shown: Shown | None) -> dict[str, list[Panel]]
         "figure-b-likelihood": [curve(results, metric, "likelihood") for metric in ("accuracy", "ece")],
         "reliability": [
             reliability(results, K, reading, "final")
-            for reading in ("few", "vote", "likelihood")
             for K in (first, last)
+            for reading in ("few", "vote", "likelihood")
         ],
     }
     if shown is not None:
@@ -320,7 +340,7 @@ def all_figures(results: Results, shown: Shown | None) -> dict[str, list[Panel]]
 
 def save(panels: Sequence[Panel], path: Path) -> None:
     """All panels side by side as ``path.svg`` and ``path.png``."""
-    columns = min(3, len(panels)) if len(panels) != 4 else 2
+    columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     with _style():
         width = sum(panel.size[0] for panel in panels[:columns])

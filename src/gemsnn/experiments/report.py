@@ -90,7 +90,8 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
                 "An example",
                 _panels(panels["example"], "example", small=True)
                 + _caption(
-                    f"{escape(shown.name)}: orange where it grew brighter, blue where darker. The network with "
+                    f"{escape(shown.name)}. Left, a twentieth of it: orange where it grew brighter, blue where "
+                    "darker. The network with "
                     f"K = {shown.n_compartments} (first seed, iteration chosen on validation) runs freely on it. "
                     f"Votes: {escape(votes)}."
                 ),
@@ -113,6 +114,10 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             "(Student's t)."
         ),
         preset=escape(protocol.name),
+        notice=""
+        if not protocol.name.startswith("quick")
+        else "<p class=notice>A quick look: a small network, few recordings and few seeds, so most intervals are wide. "
+        "<code>gemsnn reproduce --full</code> has the paper's sizes.</p>",
         failures=_failures(results),
         sections="\n".join(sections),
     )
@@ -177,8 +182,10 @@ def _verdicts(claims: Sequence[Claim]) -> str:
             f"<details><summary>Where in the paper, and the rule</summary><p>{escape(claim.source)}. "
             f"{escape(claim.rule[0].upper() + claim.rule[1:])}.</p></details></article>"
         )
+    counts = ", ".join(f"<b>{sum(claim.verdict == verdict for claim in claims)}</b> {verdict}" for verdict in MARKS)
     return (
-        "<p>Computed by rules fixed before the runs. The first line of each claim is nearest to what the paper did "
+        f"<p>Of {len(claims)} claims: {counts}. Computed by rules fixed before the runs. "
+        "The first line of each claim is nearest to what the paper did "
         "and gives the verdict; the others look at it another way.</p>" + "".join(cards)
     )
 
@@ -290,6 +297,7 @@ _PAGE = """<!doctype html>
 {provenance}
 <h1>GEM-VLSNN, reproduced <span class="preset">{preset}</span></h1>
 <p class="lead">{lead}</p>
+{notice}
 <nav><a href="#verdicts">Verdicts</a><a href="#figure-a">Figure A</a><a href="#figure-b">Figure B</a>
 <a href="#choice">Choice</a><a href="#decoders">Decoders</a><a href="#reliability">Reliability</a>
 <a href="#protocol">Protocol</a><a href="#making">Making</a></nav>
@@ -319,6 +327,7 @@ h1 { font-size: clamp(1.5rem, 4vw, 2.1rem); line-height: 1.2; margin: 1.2rem 0 .
 h2 { font-size: 1.3rem; margin: 0 0 .8rem; }
 h3 { font-size: 1rem; margin: 0; font-weight: 600; }
 .lead { color: var(--soft); margin: 0 0 1rem; max-width: 75ch; }
+.notice { border-left: 3px solid var(--open); padding-left: .8rem; margin: 0 0 1rem; }
 nav { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: .6rem 0; border-top: 1px solid var(--line);
   border-bottom: 1px solid var(--line); font-size: .92rem; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
@@ -348,7 +357,7 @@ section > p { max-width: 80ch; }
   font-size: .82rem; white-space: nowrap; }
 details { margin: .5rem 0; } summary { cursor: pointer; color: var(--link); font-size: .92rem; }
 .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 320px), 1fr)); gap: .9rem; }
-.panels.small { grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); }
+.panels.small { grid-template-columns: repeat(auto-fit, minmax(min(100%, 290px), 1fr)); }
 .panels + .caption { margin-bottom: 1.4rem; }
 figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .5rem;
   color: var(--ink); display: grid; place-items: center; }
