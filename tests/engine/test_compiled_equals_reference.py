@@ -13,6 +13,7 @@ from problems import (
     problems,
     uniforms_off_threshold,
 )
+from scipy.special import expit
 
 import gemsnn
 
@@ -51,6 +52,14 @@ def test_learning_gives_the_same_spikes_weights_and_importances(problem):
 @given(problems(lengths=LONG, most_compartments=5))
 def test_learning_over_several_blocks_gives_the_same_spikes_weights_and_importances(problem):
     check_learning(problem)
+
+
+@pytest.mark.parametrize("gamma", [0.97, 0.999, 1.0])
+@pytest.mark.parametrize(("n_inputs", "density"), [(3, 1.0), (20, 0.5)])
+def test_eligibility_carried_over_many_blocks_stays_the_same(gamma, n_inputs, density):
+    # The errors of some 1,200 steps matter at gamma = 0.97, and of all steps at 1.
+    network = gemsnn.Network(gemsnn.Topology.random(n_inputs, 2, 2, density, seed=3), gemsnn.RaisedCosine(2, 7))
+    check_learning(make_problem(network, gemsnn.GEM(5e-4, 0.9, gamma), T=1400, K=2, scale=0.5, rate=0.3))
 
 
 @pytest.mark.parametrize(
@@ -114,6 +123,21 @@ def test_in_float32_free_running_gives_the_same_spikes(problem):
     arguments = (problem.network, single, problem.inputs, problem.K)
     runs = [gemsnn.sample(*arguments, uniforms=uniforms, engine=engine) for engine in ("compiled", "reference")]
     np.testing.assert_array_equal(*runs)
+
+
+def test_a_spike_is_decided_by_its_probability_to_the_last_digits():
+    bias = np.concatenate([np.arange(-20 * 16, 20 * 16 + 1) / 16, np.linspace(-40, 40, 1001), [1e4, -1e4, 700, -700]])
+    n = len(bias)
+    network = gemsnn.Network(gemsnn.Topology(0, n - 1, 1, np.zeros((n, n))), gemsnn.Filter([[1]]), gemsnn.Filter([[1]]))
+    parameters = gemsnn.Parameters(np.zeros((n, n, 1)), np.zeros((n, 1)), bias)
+    p = expit(bias)
+    away = np.array([-0.5, -1e-3, -1e-6, -1e-13, 1e-13, 1e-6, 1e-3, 0.5])[:, None]
+    uniforms = np.concatenate([np.clip(p * (1 + away), 0, 1), np.zeros((1, n)), np.ones((1, n))])
+    spikes = gemsnn.sample(network, parameters, np.zeros((1, 0)), len(uniforms), uniforms=uniforms[None])[0]
+    # 1e-13 is a thousand roundings of p, but not where p is within a rounding of 1.
+    clear = (np.abs(uniforms - p) > 1e-15) | (uniforms == 0) | (uniforms == 1)
+    np.testing.assert_array_equal(spikes[clear], (uniforms < p)[clear])
+    assert clear.mean() > 0.8
 
 
 @settings(max_examples=80)
