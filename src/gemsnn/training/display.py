@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from gemsnn.training.trainer import Evaluated, Learned, Record, Trainer
@@ -80,7 +80,12 @@ class _Running:
         return ", ".join(parts)
 
     def last_evaluation(self) -> str:
-        return "not evaluated yet" if self._last is None else _headline(self._last)
+        if self._last is None:
+            return "not evaluated yet"
+        for split in ("validation", "test"):
+            if figures := self._last[split]:
+                return f"{split} accuracy {100 * figures['accuracy']:.1f} %, ECE {figures['ece']:.3f}"
+        return _headline(self._last)
 
 
 def _headline(record: Record) -> str:
@@ -130,52 +135,38 @@ class LineDisplay(Display):
         self._printed = time.monotonic()
 
 
-class _Figures(ProgressColumn):
-    """Works its text out when the screen is drawn, not at every example."""
-
-    def __init__(self, text: Callable[[], str]) -> None:
-        super().__init__()
-        self._text = text
-
-    def render(self, task: Task) -> Text:
-        return Text(self._text())
-
-
 class LiveDisplay(Display):
     """A progress bar with running figures below it; evaluations scroll by above."""
 
     def __init__(self, console: Console, trainer: Trainer) -> None:
-        running = self._running = _Running(trainer)
+        self._running, self._trainer = _Running(trainer), trainer
         self._bar = Progress(
-            TextColumn("training"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            _Figures(lambda: f"{_duration(running.seconds_left)} left"),
-            _Figures(lambda: f"{running.figures()}\n{running.last_evaluation()}"),
-            console=console,
-            refresh_per_second=REFRESHES,
+            TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")
         )
-        self._task = self._bar.add_task("", total=trainer.total, completed=trainer.position)
-        self._updated = 0.0
+        self._task = self._bar.add_task("", total=trainer.total, left="")
+        # Everything is worked out when the screen is drawn, not at every example.
+        self._live = Live(console=console, get_renderable=self._draw, refresh_per_second=REFRESHES)
+
+    def _draw(self) -> Group:
+        left = f"{_duration(self._running.seconds_left)} left"
+        self._bar.update(self._task, completed=self._trainer.position, left=left)
+        lines = (f"now   {self._running.figures()}", f"last  {self._running.last_evaluation()}")
+        return Group(self._bar, *(Text(line, style="dim") for line in lines))
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._live.start(refresh=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        self._live.stop()
 
     def learned(self, trainer: Trainer, event: Learned, /) -> None:
         self._running.learned(event)
-        if time.monotonic() - self._updated >= 1 / REFRESHES:
-            self._bar.update(self._task, completed=trainer.position)
-            self._updated = time.monotonic()
 
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
         self._running.evaluated(event)
         star = " (best so far)" if event.is_best else ""
         text = f"{trainer.position} of {trainer.total} examples: {_headline(event.record)}{star}"
-        self._bar.console.print(text, highlight=False, markup=False)
-        self._bar.update(self._task, completed=trainer.position)
+        self._live.console.print(text, highlight=False, markup=False)
