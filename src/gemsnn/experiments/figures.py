@@ -17,7 +17,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from gemsnn.experiments.claims import CHOICE_NAMES
@@ -50,12 +50,16 @@ def performance(results: Results, choice: Choice) -> Panel:
 
     def draw(axes: Axes) -> None:
         other = _twin(axes)
-        _against_K(axes, results, lambda K: results.estimate(K, "log_likelihood", choice), BLUE, "-", "log-likelihood")
-        _against_K(other, results, lambda K: results.estimate(K, "accuracy", choice), ORANGE, "--", "accuracy", "s")
+        for place, metric, colour, line, marker, aside in (
+            (axes, "log_likelihood", BLUE, "-", "o", ASIDE[0]),
+            (other, "accuracy", ORANGE, "--", "s", ASIDE[2]),
+        ):
+            value = partial(_estimate, results, metric, choice, "vote")
+            _against_K(place, results, value, colour, line, metric, marker, aside=aside)
         _name(axes, "log-likelihood (nats)", BLUE)
         _name(other, "accuracy", ORANGE)
         other.set_ylim(top=min(other.get_ylim()[1], 1.01))
-        other.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        _percent(other)
 
     return Panel(draw, f"Test log-likelihood and accuracy against K, {CHOICE_NAMES[choice]}")
 
@@ -277,10 +281,15 @@ def _finish(axes: Axes, metric: str) -> None:
     low, high = axes.get_ylim()
     if metric == "accuracy":
         axes.set_ylim(max(low, 0), min(high, 1.01))
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        _percent(axes)
     elif metric != "log_likelihood":
         axes.set_ylim(max(low, 0), high)
     axes.legend(frameon=False)
+
+
+def _percent(axes: Axes) -> None:
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
 
 
 def _ends(value: Estimate) -> tuple[float, float]:
