@@ -196,8 +196,6 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a safetensors file; ``gemsnn evaluate`` and ``predict`` read it too."""
         check_is_fitted(self, "model_")
-        if self.classes_.dtype.kind not in "iufbU":
-            raise ConfigError(f"classes_ of type {self.classes_.dtype} cannot be saved: use numbers or texts as labels")
         save_model(self.model_, path)
 
     @classmethod

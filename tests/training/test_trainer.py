@@ -124,6 +124,15 @@ def test_evaluations_come_when_enough_time_samples_have_passed_and_at_the_end(da
     assert all(event.record["time_samples"] == 20 * event.record["position"] for event in noting.evaluations)
 
 
+def test_evaluations_can_be_asked_for_at_chosen_points(data):
+    noting = Noting()
+    trainer = Trainer(toy.config(eval_every=None, eval_at=(1, 100, 101, 140), epochs=1), data)
+    left = []
+    trainer.run(noting, stop=lambda: left.append(trainer.evaluations_left))
+    assert [event.record["position"] for event in noting.evaluations] == [1, 5, 6, 7, 30]
+    assert (left[0], left[-1]) == (5, 0)
+
+
 def test_by_default_there_is_an_evaluation_an_epoch(data):
     noting = Noting()
     Trainer(toy.config(eval_every=None, epochs=3), data).run(noting)

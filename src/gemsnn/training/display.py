@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from statistics import fmean
 from types import TracebackType
 from typing import Self
 
@@ -59,24 +60,22 @@ class _Running:
 
     @property
     def examples_per_second(self) -> float:
-        seconds = sum(event.seconds for event in self._recent)
-        return len(self._recent) / seconds if seconds else 0.0
+        recent = tuple(self._recent)  # a copy: the live display is drawn by another thread
+        seconds = sum(event.seconds for event in recent)
+        return len(recent) / seconds if seconds else 0.0
 
     @property
     def seconds_left(self) -> float | None:
         """With the evaluations still to come, each taken to last as long as the last one."""
-        if not self._recent:
-            return None
-        left = self.trainer.total - self.trainer.position
-        evaluations = self.trainer.evaluations_left
-        return left / self.examples_per_second + evaluations * self._evaluation_seconds
+        rate, left = self.examples_per_second, self.trainer.total - self.trainer.position
+        return left / rate + self.trainer.evaluations_left * self._evaluation_seconds if rate else None
 
     def figures(self) -> str:
         parts = [f"{self.examples_per_second:.1f} examples/s"]
-        if self._recent:
-            n = len(self._recent)
-            parts.append(f"log-likelihood {sum(event.log_likelihood for event in self._recent) / n:.2f}")
-            parts.append(f"hidden spikes/step {sum(event.hidden_spikes_per_step for event in self._recent) / n:.1f}")
+        recent = tuple(self._recent)
+        if recent:
+            parts.append(f"log-likelihood {fmean(event.log_likelihood for event in recent):.2f}")
+            parts.append(f"hidden spikes/step {fmean(event.hidden_spikes_per_step for event in recent):.1f}")
         return ", ".join(parts)
 
     def last_evaluation(self) -> str:

@@ -1,0 +1,311 @@
+import numpy as np
+import pytest
+import toy
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import gemsnn
+from gemsnn import ConfigError, DataError, GEMClassifier, ShapeError
+from gemsnn.events import open_prepared
+from gemsnn.training import RunDirectory, TrainingConfig, train
+from gemsnn.training.randomness import epoch_order
+
+QUICK = {"n_hidden": 6, "n_compartments": 2, "learning_rate": 1e-2, "epochs": 2}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return toy.examples(48)
+
+
+@pytest.fixture(scope="module")
+def fitted(problem):
+    return GEMClassifier(**QUICK).fit(*problem)
+
+
+# ---- the same as the trainer
+
+
+def test_fitting_gives_what_training_gives_for_the_same_settings_and_seed(tmp_path):
+    with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
+        X, y = data.train.read(np.arange(len(data.train))), np.array(data.classes)[data.train.labels]
+        for changes in ({"validation_fraction": 0.2, "eval_every": 200}, {"seed": 4, "average_last": 0.5}):
+            config = TrainingConfig.make(**{**QUICK, "validation_fraction": 0.0, **changes})
+            train(config, data, tmp_path / str(config.seed))
+            model = RunDirectory(tmp_path / str(config.seed)).load_model()
+            seed = changes.pop("seed", 0)
+            classifier = GEMClassifier(**QUICK, **changes, random_state=seed).fit(X, y)
+            assert classifier.parameters_ == model.parameters
+            assert np.array_equal(classifier.predict_proba(X), model.predict(X).probabilities)
+            assert classifier.classes_.tolist() == list(model.classes)
+
+
+def test_defaults_are_those_of_the_configuration_but_for_the_hold_out():
+    assert GEMClassifier()._config(seed=0) == TrainingConfig.make(validation_fraction=0.0)
+
+
+def test_every_setting_of_learning_can_be_set():
+    """What is left out concerns files, reports or the command line."""
+    left_out = {"validation_limit", "test_limit", "likelihood_samples", "n_bins", "extra_readouts", "eval_at"}
+    names = set(TrainingConfig.model_fields) - left_out - {"seed", "checkpoint_seconds"}
+    assert names | {"random_state", "verbose"} == set(GEMClassifier().get_params())
+
+
+# ---- scikit-learn's conventions
+
+
+def test_parameters_can_be_read_set_and_cloned(fitted):
+    classifier = GEMClassifier(n_hidden=7, decoder="likelihood")
+    assert classifier.get_params()["n_hidden"] == 7
+    assert classifier.set_params(n_hidden=8) is classifier
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert not hasattr(copy, "classes_")
+    assert repr(GEMClassifier(n_hidden=3)) == "GEMClassifier(n_hidden=3)"
+
+
+def test_constructing_checks_nothing_and_fitting_checks_everything(problem):
+    classifier = GEMClassifier(n_hidden=-1, decoder="guess")
+    with pytest.raises(ConfigError, match=r"n_hidden = -1.*decoder = 'guess'"):
+        classifier.fit(*problem)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_predicting_before_fitting_is_an_error(problem, method):
+    with pytest.raises(NotFittedError):
+        getattr(GEMClassifier(), method)(problem[0])
+
+
+def test_saving_before_fitting_is_an_error(tmp_path):
+    with pytest.raises(NotFittedError):
+        GEMClassifier().save(tmp_path / "model.safetensors")
+
+
+def test_fitted_attributes(fitted, problem):
+    assert fitted.classes_.tolist() == [2, 5, 7]
+    assert fitted.n_features_in_ == 12
+    assert fitted.n_examples_seen_ == 2 * 48
+    assert fitted.network_.n_hidden == 6
+    assert [record["epoch"] for record in fitted.history_] == [1, 2]
+    assert fitted.fit(*problem) is fitted
+
+
+def test_predictions_are_labels_and_probabilities_are_probabilities(fitted, problem):
+    X, y = problem
+    p = fitted.predict_proba(X)
+    assert p.shape == (48, 3)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert set(fitted.predict(X)) <= {2, 5, 7}
+    assert fitted.score(X, y) > 0.8
+    assert fitted.score(X, y) == np.mean(fitted.predict(X) == y)
+
+
+def test_prediction_is_pure(fitted, problem):
+    before = fitted.parameters_.copy()
+    assert np.array_equal(fitted.predict_proba(problem[0]), fitted.predict_proba(problem[0]))
+    assert fitted.parameters_ == before
+
+
+def test_fitting_leaves_its_arguments_alone(problem):
+    X, y = problem[0].astype(float), problem[1].copy()
+    copies = X.copy(), y.copy()
+    GEMClassifier(**QUICK).fit(X, y)
+    assert np.array_equal(X, copies[0])
+    assert np.array_equal(y, copies[1])
+
+
+def test_the_same_numbers_give_the_same_model_and_others_another(problem):
+    models = [GEMClassifier(**{**QUICK, "epochs": 1}, random_state=seed).fit(*problem) for seed in (1, 1, 2)]
+    assert models[0].parameters_ == models[1].parameters_
+    assert models[0].parameters_ != models[2].parameters_
+    free = [GEMClassifier(**{**QUICK, "epochs": 1}, random_state=None).fit(*problem) for _ in range(2)]
+    assert free[0].parameters_ != free[1].parameters_
+    state = np.random.RandomState(0)
+    drawn = [GEMClassifier(**{**QUICK, "epochs": 1}, random_state=state).fit(*problem) for _ in range(2)]
+    assert drawn[0].parameters_ != drawn[1].parameters_
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["cat", "dog", "emu"], [-1.0, 0.0, 2.0], [10, 3, 7], np.array(["a", "b", "c"], dtype=object), [True, False, True]],
+)
+def test_labels_may_be_anything_that_can_be_sorted(problem, labels):
+    y = np.array(labels)[np.arange(48) % 3]
+    classifier = GEMClassifier(**QUICK).fit(problem[0], y)
+    assert classifier.classes_.tolist() == sorted(set(labels))
+    assert set(classifier.predict(problem[0]).tolist()) <= set(labels)
+    assert classifier.score(problem[0], y) > 0.6
+
+
+def test_it_works_in_cross_validation(problem):
+    scores = cross_val_score(GEMClassifier(**{**QUICK, "epochs": 4}), *problem, cv=StratifiedKFold(3))
+    assert scores.mean() > 0.8
+
+
+def test_it_works_at_the_end_of_a_pipeline(problem):
+    pipeline = make_pipeline(FunctionTransformer(lambda X: X[:, ::2]), GEMClassifier(**{**QUICK, "epochs": 4}))
+    assert pipeline.fit(*problem).score(*problem) > 0.7
+    assert pipeline[-1].model_.n_steps == 10
+    pipeline.set_params(gemclassifier__n_hidden=3)
+    assert pipeline[-1].n_hidden == 3
+
+
+def test_it_works_in_a_grid_search(problem):
+    search = GridSearchCV(
+        GEMClassifier(**QUICK), {"n_hidden": [2, np.int64(3)], "decoder": ["vote", "likelihood"]}, cv=2
+    )
+    search.fit(*problem)
+    assert search.best_score_ > 0.5
+
+
+@pytest.mark.parametrize("form", [list, lambda X: list(map(np.ndarray.tolist, X)), lambda X: X.astype(np.float32)])
+def test_spikes_may_come_as_lists_or_numbers(fitted, problem, form):
+    assert np.array_equal(fitted.predict_proba(form(problem[0])), fitted.predict_proba(problem[0]))
+
+
+def test_a_column_of_arrays_will_do(fitted, problem):
+    column = np.empty(48, dtype=object)
+    column[:] = list(problem[0])
+    assert np.array_equal(fitted.predict(column), fitted.predict(problem[0]))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        (np.zeros((4, 3)), [0, 1, 0, 1], ShapeError, r"X has shape \(4, 3\), but \(n, T, n_inputs\)"),
+        (np.zeros((4, 3, 2)), [0, 1, 0], ShapeError, "X has 4 examples, but y has 3 labels"),
+        (np.full((4, 3, 2), 0.5), [0, 1, 0, 1], DataError, r"X must hold spikes, 0 or 1, but X\[0, 0, 0\] is 0.5"),
+        (np.zeros((4, 3, 2)), [1, 1, 1, 1], DataError, "only the class"),
+        (np.zeros((0, 3, 2)), [], ShapeError, "n of at least 1"),
+        (np.zeros((4, 3, 2)), None, DataError, "y is needed"),
+        (np.zeros((4, 3, 2)), [0.1, 0.2, 0.3, 0.4], ValueError, "Unknown label type"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(X, y, error, message):
+    with pytest.raises(error, match=message):
+        GEMClassifier(**QUICK).fit(X, y)
+
+
+def test_other_inputs_than_fitted_are_refused(fitted):
+    with pytest.raises(ShapeError, match="X has 5 inputs a step, but this GEMClassifier was fitted with 12"):
+        fitted.predict(np.zeros((2, 20, 5)))
+
+
+# ---- settings
+
+
+def test_with_a_hold_out_the_model_is_the_best_one_on_it(problem):
+    classifier = GEMClassifier(**{**QUICK, "epochs": 6}, validation_fraction=0.3, eval_every=100).fit(*problem)
+    best = max((r["validation"] for r in classifier.history_), key=lambda v: (v["accuracy"], -v["nll"]))
+    position = next(r["position"] for r in classifier.history_ if r["validation"] == best)
+    shorter = GEMClassifier(
+        **{**QUICK, "epochs": 6}, validation_fraction=0.3, max_time_samples=position * toy.N_STEPS
+    ).fit(*problem)
+    assert shorter.n_examples_seen_ == position
+    assert classifier.parameters_ == shorter.parameters_
+
+
+def test_patience_stops_early(problem):
+    classifier = GEMClassifier(**{**QUICK, "learning_rate": 0.0, "epochs": 50}, validation_fraction=0.3, patience=2)
+    assert len(classifier.fit(*problem).history_) == 3
+
+
+def test_filters_may_be_given_as_objects_or_settings(problem):
+    by_object = GEMClassifier(**QUICK, synaptic_filter=gemsnn.Exponential((2.0,), 5)).fit(*problem)
+    by_settings = GEMClassifier(
+        **QUICK, synaptic_filter={"kind": "exponential", "time_constants": [2.0], "duration": 5}
+    ).fit(*problem)
+    assert by_object.network_.synaptic_filter == gemsnn.Exponential((2.0,), 5)
+    assert by_object.parameters_ == by_settings.parameters_
+
+
+def test_how_to_read_out_may_be_changed_after_fitting(fitted, problem):
+    classifier = clone(fitted).fit(*problem)
+    votes = classifier.predict_proba(problem[0])
+    likelihood = classifier.set_params(decoder="likelihood", inference_compartments=10).predict_proba(problem[0])
+    assert len(np.unique(votes)) <= 9
+    assert len(np.unique(likelihood)) > 20
+    assert (likelihood.argmax(axis=1) == np.arange(48) % 3).mean() > 0.9
+
+
+def test_progress_is_shown_when_asked(problem, capsys):
+    GEMClassifier(**QUICK).fit(*problem)
+    assert capsys.readouterr().out == ""
+    GEMClassifier(**QUICK, verbose=True).fit(*problem)
+    assert "96 of 96 examples" in capsys.readouterr().out
+
+
+# ---- learning on and on
+
+
+def test_learning_in_pieces_equals_learning_in_one_go(problem):
+    X, y = problem
+    whole = GEMClassifier(**QUICK).partial_fit(X, y, classes=[2, 5, 7])
+    pieces = GEMClassifier(**QUICK)
+    for part in np.array_split(np.arange(48), 7):
+        pieces.partial_fit(X[part], y[part], classes=[7, 5, 2])
+    assert pieces.parameters_ == whole.parameters_
+    assert pieces.n_examples_seen_ == 48
+
+
+def test_an_epoch_of_fit_is_a_partial_fit_in_the_epoch_s_order(problem):
+    X, y = problem
+    order = epoch_order(48, 0, 0)
+    fitted = GEMClassifier(**{**QUICK, "epochs": 1}).fit(X, y)
+    online = GEMClassifier(**QUICK).partial_fit(X[order], y[order], classes=[2, 5, 7])
+    assert online.parameters_ == fitted.parameters_
+    more = fitted.partial_fit(X, y)
+    assert more.n_examples_seen_ == 96
+    assert more.parameters_ != online.parameters_
+
+
+def test_a_class_may_come_later(problem):
+    X, y = problem
+    early = y != 7
+    classifier = GEMClassifier(**QUICK).partial_fit(X[early], y[early], classes=[2, 5, 7])
+    for _ in range(6):
+        classifier.partial_fit(X, y)
+    assert classifier.score(X, y) > 0.8
+
+
+def test_partial_fit_refuses_what_it_cannot_know(problem):
+    X, y = problem
+    with pytest.raises(ConfigError, match="must name all classes"):
+        GEMClassifier(**QUICK).partial_fit(X, y)
+    classifier = GEMClassifier(**QUICK).partial_fit(X[:3], y[:3], classes=[2, 5, 7])
+    with pytest.raises(DataError, match=r"y holds .*9.*not among the classes \[2, 5, 7\]"):
+        classifier.partial_fit(X[:1], [9])
+    with pytest.raises(ConfigError, match="they cannot change"):
+        classifier.partial_fit(X[:1], y[:1], classes=[2, 5])
+    with pytest.raises(ShapeError, match="5 inputs"):
+        classifier.partial_fit(np.zeros((1, 20, 5)), y[:1])
+
+
+# ---- files
+
+
+@pytest.mark.parametrize("labels", [[2, 5, 7], ["cat", "dog", "emu"], [0.0, 1.0, 2.0]])
+def test_a_saved_model_predicts_and_learns_on_as_before(problem, tmp_path, labels):
+    X, y = problem[0], np.array(labels)[np.arange(48) % 3]
+    classifier = GEMClassifier(**QUICK, visible_memory=False, decoder="likelihood", random_state=3).fit(X, y)
+    classifier.save(tmp_path / "model.safetensors")
+    again = GEMClassifier.load(tmp_path / "model.safetensors")
+    assert np.array_equal(again.predict_proba(X), classifier.predict_proba(X))
+    assert np.array_equal(again.predict(X), classifier.predict(X))
+    assert again.classes_.dtype == classifier.classes_.dtype
+    assert again.n_examples_seen_ == classifier.n_examples_seen_
+    assert again.get_params()["learning_rate"] == 1e-2
+    assert clone(again).fit(X, y).parameters_ == classifier.parameters_
+    assert again.partial_fit(X, y).parameters_ == classifier.partial_fit(X, y).parameters_
+
+
+def test_the_model_of_a_training_run_can_be_loaded(tmp_path):
+    with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
+        train(toy.config(), data, tmp_path / "run")
+        X = data.test.read(np.arange(len(data.test)))
+    classifier = GEMClassifier.load(tmp_path / "run" / "best.safetensors")
+    expected = RunDirectory(tmp_path / "run").load_model().predict(X)
+    assert np.array_equal(classifier.predict_proba(X), expected.probabilities)
