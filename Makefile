@@ -22,6 +22,10 @@ $(VENV)/.installed: pyproject.toml
 
 setup: $(VENV)/.installed
 
+# Real learning on simulated recordings. Stopped, it goes on when called again.
+demo: setup
+	$(BIN)/gemsnn reproduce --quick --out demo
+
 # Two tests at a time, a file's tests one after the other: make test WORKERS=8, make test TESTS=tests/engine
 WORKERS ?= 2
 test: setup
@@ -54,4 +58,4 @@ docs: $(VENV)/.docs
 	@echo "The documentation is in site/index.html"
 
 clean:
-	rm -rf $(VENV) dist build site
+	rm -rf $(VENV) dist build site demo

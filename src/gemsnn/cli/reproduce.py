@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -12,6 +12,9 @@ from rich.table import Table
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
 from gemsnn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gemsnn.experiments import Finished
 
 
 def reproduce(
@@ -97,19 +100,37 @@ def reproduce(
             if not failed:
                 raise
             raise ConfigError(f"too few runs are done to conclude anything: {error}") from None
-    _print_verdicts(finished)
+    _print_results(finished)
     say(f"Report: {finished.report}")
     if failed:
         raise typer.Exit(1)
 
 
-def _print_verdicts(finished: Any) -> None:
+def _print_results(finished: "Finished") -> None:
     from gemsnn.experiments.claims import text
 
+    results = finished.results
+    table = Table(title="Test set, iteration chosen on validation, 95 % intervals over seeds", title_justify="left")
+    few = results.protocol.few_compartments
+    for column in ("K", "log-likelihood", "accuracy, %", f"ECE with K^I = {few}", "accuracy by likelihood, %"):
+        table.add_column(column, justify="right")
+    for K in results.compartments:
+        cells = []
+        shown: list[tuple[str, Literal["vote", "few", "likelihood"], int, int]] = [
+            ("log_likelihood", "vote", 1, 2),
+            ("accuracy", "vote", 100, 1),
+            ("ece", "few", 1, 3),
+            ("accuracy", "likelihood", 100, 1),
+        ]
+        for metric, reading, factor, digits in shown:
+            value = results.estimate(K, metric, "chosen_on_validation", reading)
+            half = "" if value.high is None else f" ± {factor * (value.high - value.mean):.{digits}f}"
+            cells.append(f"{factor * value.mean:.{digits}f}{half}")
+        table.add_row(str(K), *cells)
+    print_table(table)
     table = Table(title="The paper's claims", title_justify="left")
-    for column in ("claim", "verdict", "effect", "estimate"):
+    for column in ("claim", "verdict", "effect"):
         table.add_column(column)
     for claim in finished.claims:
-        first = claim.evidence[0]
-        table.add_row(claim.claim, claim.verdict, first.effect, text(first.estimate))
+        table.add_row(claim.name, claim.verdict, text(claim.evidence[0].estimate))
     print_table(table)

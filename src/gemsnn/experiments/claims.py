@@ -47,6 +47,8 @@ class Evidence(BaseModel):
 class Claim(BaseModel):
     """A claim of the paper and its verdict."""
 
+    name: str
+    """In a few words."""
     claim: str
     source: str
     rule: str
@@ -96,6 +98,7 @@ def _log_likelihood_rises(results: Results) -> Claim:
         _figure_trend(results, "log_likelihood", choice, "vote", "nats", margin) for choice in CHOICE_NAMES
     ]  # fmt: skip
     return _claim(
+        "log-likelihood rises with K",
         "The test log-likelihood of the desired output rises with K.",
         "Figure 3, left",
         _rule(margin, "nats"),
@@ -107,7 +110,8 @@ def _accuracy_rises(results: Results) -> Claim:
     margin = results.protocol.margin_accuracy
     evidence = [_figure_trend(results, "accuracy", choice, "vote", "%", margin) for choice in CHOICE_NAMES]
     evidence.append(_figure_trend(results, "accuracy", "chosen_on_validation", "likelihood", "%", margin))
-    return _claim("The test accuracy rises with K, with K^I = K.", "Figure 3, left", _rule(margin, "%"), evidence)
+    claim = "The test accuracy rises with K, with K^I = K."
+    return _claim("accuracy rises with K", claim, "Figure 3, left", _rule(margin, "%"), evidence)
 
 
 def _ece_falls(results: Results) -> Claim:
@@ -122,6 +126,7 @@ def _ece_falls(results: Results) -> Claim:
     ]
     evidence = [_figure_trend(results, "ece", choice, reading, "", margin, sign=-1) for choice, reading in shown]
     return _claim(
+        "calibration error falls with K",
         f"The calibration error falls with K in training, with K^I = {few} at inference.",
         "Figure 4, right, and the text on it",
         _rule(margin, "", "fall"),
@@ -162,6 +167,7 @@ def _early_stopping(results: Results) -> Claim:
             )
         )
     return _claim(
+        "accuracy needs early stopping",
         f"With many compartments (K = {K}) accuracy needs early stopping, while the log-likelihood keeps rising.",
         "Figure 4 and the text on it",
         "supported if, from the iteration chosen on validation to the last, the interval of the accuracy lost and that "
@@ -174,6 +180,7 @@ def _early_stopping(results: Results) -> Claim:
 def _broadcast_is_linear(results: Results) -> Claim:
     return _growth(
         results,
+        "broadcast load is linear in K",
         "The broadcast load from the central processor to the neurons grows linearly with K.",
         "reals sent a time step, K (|X| + |H|): follows from the algorithm, and a test counts the messages",
         lambda run: run.to_neurons,
@@ -183,6 +190,7 @@ def _broadcast_is_linear(results: Results) -> Claim:
 def _spikes_are_linear(results: Results) -> Claim:
     return _growth(
         results,
+        "hidden spikes are linear in K",
         "The number of hidden spikes per unit time during training grows in proportion to K.",
         "hidden spikes a time step while learning, summed over compartments",
         lambda run: run.spikes_per_step,
@@ -192,8 +200,8 @@ def _spikes_are_linear(results: Results) -> Claim:
 # ---- how -------------------------------------------------------------------------------------------------------------
 
 
-def _claim(claim: str, source: str, rule: str, evidence: list[Evidence]) -> Claim:
-    return Claim(claim=claim, source=source, rule=rule, verdict=evidence[0].verdict, evidence=evidence)
+def _claim(name: str, claim: str, source: str, rule: str, evidence: list[Evidence]) -> Claim:
+    return Claim(name=name, claim=claim, source=source, rule=rule, verdict=evidence[0].verdict, evidence=evidence)
 
 
 def _rule(margin: float, unit: str, change: str = "rise") -> str:
@@ -241,7 +249,7 @@ def _trend(
     )
 
 
-def _growth(results: Results, claim: str, what: str, value: Callable[[Measured], float]) -> Claim:
+def _growth(results: Results, name: str, claim: str, what: str, value: Callable[[Measured], float]) -> Claim:
     margin = results.protocol.margin_exponent
     Ks = results.compartments
     values = np.log(_per_seed(results, value))
@@ -257,7 +265,7 @@ def _growth(results: Results, claim: str, what: str, value: Callable[[Measured],
         f"supported if the interval of a lies within 1 ± {margin:g}; not supported if it lies outside; else "
         "inconclusive"
     )
-    return _claim(claim, "Figure 3, right", rule, [evidence])
+    return _claim(name, claim, "Figure 3, right", rule, [evidence])
 
 
 def _scaled(value: Estimate, factor: float) -> Estimate:

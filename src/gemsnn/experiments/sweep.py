@@ -219,7 +219,7 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
                 client.submit(work, run, __version__, key=f"{run.name}-{stamp}", priority=-place): run
                 for place, run in enumerate(runs)
             }
-            for future in dask.as_completed(futures):
+            for future in dask.as_completed(futures, loop=client.loop):
                 problem = future.exception()
                 if problem is None:
                     yield future.result()

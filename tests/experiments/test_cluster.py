@@ -1,0 +1,124 @@
+"""A sweep on a real Dask cluster: a scheduler and two worker processes on this machine, one of which is killed."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from gemsnn.experiments import Protocol
+from gemsnn.experiments.display import Watch
+from gemsnn.experiments.sweep import Run, on_cluster, planned, sweep, work
+
+pytest.importorskip("distributed", reason="needs the extra gemsnn[cluster]")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+@contextmanager
+def cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list[subprocess.Popen]]]:
+    """The scheduler's address and the worker processes."""
+    folder.mkdir()
+    file = folder / "scheduler.json"
+
+    def start(module: str, *arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", f"distributed.cli.{module}", "--scheduler-file", str(file), *arguments]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+
+    scheduler = start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    workers = []
+    try:
+        while not file.exists():
+            assert scheduler.poll() is None, "the scheduler ended"
+            time.sleep(0.05)
+        for _ in range(n_workers):
+            # No nanny: a killed worker stays dead, as on a node that goes down.
+            workers.append(start("dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard"))
+        yield json.loads(file.read_text())["address"], workers
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+def timed(run: Run) -> list[dict]:
+    """What really happened in a run: an entry an evaluation, with the process that did it."""
+    if not run.directory.timing.exists():
+        return []
+    return [json.loads(line) for line in run.directory.timing.read_text().splitlines()]
+
+
+def test_a_sweep_survives_a_killed_worker_and_equals_a_local_one(
+    tmp_path: Path, tiny_protocol: Protocol, tiny_data: Path
+) -> None:
+    protocol = tiny_protocol.model_copy(update={"epochs": 30, "seeds": (0, 1, 2)})
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    local = planned(protocol, here, dict.fromkeys(protocol.seeds, tiny_data))
+    assert {work(run).status for run in local} == {"done"}
+
+    runs = planned(protocol, there, dict.fromkeys(protocol.seeds, tiny_data))
+    done_before_the_kill: dict[str, int] = {}
+    victim_was_at: list[str] = []
+    with cluster(tmp_path / "cluster", 2) as (address, workers):
+
+        def kill_one_once_something_is_done(watching):
+            """Kills the worker that is in the middle of a run, as soon as another run is done."""
+            for ended in watching:
+                if not victim_was_at and ended.status == "done":
+                    done_before_the_kill.update(
+                        {run.name: run.directory.summary.stat().st_mtime_ns for run in runs if run.directory.finished}
+                    )
+                    victim_was_at.append(kill_a_busy_one())
+                yield ended
+
+        def kill_a_busy_one() -> str:
+            pids = {worker.pid for worker in workers}
+            while True:
+                for run in runs:
+                    past = timed(run)
+                    if len(past) == 1 and past[0]["process"] in pids:  # a quarter is done
+                        os.kill(past[0]["process"], signal.SIGKILL)
+                        return run.name
+                assert not all(run.directory.finished for run in runs), "all was done before a worker could be killed"
+                time.sleep(0.005)
+
+        execute = on_cluster(address)
+        watch = Watch(Console(file=io.StringIO()), runs)
+        ended = sweep(runs, lambda left: kill_one_once_something_is_done(execute(left)), watch)
+
+    assert sorted((end.name, end.status) for end in ended) == sorted((run.name, "done") for run in runs)
+    # What was done when the worker died was left alone.
+    assert done_before_the_kill
+    for run in runs:
+        if run.name in done_before_the_kill:
+            assert run.directory.summary.stat().st_mtime_ns == done_before_the_kill[run.name]
+    # The victim's run went on in the other process, from where it was: no evaluation was made twice.
+    (victim,) = (run for run in runs if run.name == victim_was_at[0])
+    assert len({entry["process"] for entry in timed(victim)}) == 2
+    for run in runs:
+        positions = [entry["position"] for entry in timed(run)]
+        assert positions == sorted(set(positions))
+    # And nothing of it can be seen in the results.
+    for one, other in zip(local, runs, strict=True):
+        assert one.directory.metrics.read_bytes() == other.directory.metrics.read_bytes()
+        for name in ("best", "best_on_test", "final"):
+            assert one.directory.model_path(name).read_bytes() == other.directory.model_path(name).read_bytes()
+
+
+def test_no_connection_is_left_behind(tmp_path: Path, tiny_protocol: Protocol, tiny_data: Path) -> None:
+    runs = planned(tiny_protocol, tmp_path, dict.fromkeys(tiny_protocol.seeds, tiny_data))
+    said: list[str] = []
+    with cluster(tmp_path / "cluster", 1) as (address, _):
+        ended = sweep(runs, on_cluster(address, said.append), Watch(Console(file=io.StringIO()), runs))
+    assert {end.status for end in ended} == {"done"}
+    assert said
+    assert address in said[0]
