@@ -131,7 +131,7 @@ def _check_fit(model: Any, data: Any) -> None:
 def _print(result: dict[str, Any]) -> None:
     loads = result["communication"]
     decoding = f"{result['decoder']} decoder, {result['compartments']} compartments"
-    table = Table(title=f"{result['model']} on {result['data']}: {decoding}", title_justify="left", show_header=False)
+    table = Table(show_header=False)
     table.add_column("figure")
     table.add_column("value", justify="right")
     for name, value in (
@@ -146,8 +146,8 @@ def _print(result: dict[str, Any]) -> None:
         (f"reals to the neurons, a learning step of {loads['compartments']}", str(loads["to_neurons"])),
     ):
         table.add_row(name, value)
-    print_table(table)
-    bins = Table(title="Reliability", title_justify="left")
+    print_table(f"{result['model']} on {result['data']}: {decoding}", table)
+    bins = Table()
     for column in ("confidence", "examples", "mean confidence", "accuracy"):
         bins.add_column(column, justify="right")
     reliability, n = result["reliability"], result["n_bins"]
@@ -155,4 +155,4 @@ def _print(result: dict[str, Any]) -> None:
     for i, (count, confidence, accuracy) in enumerate(rows):
         if count:
             bins.add_row(f"{i / n:.2f} to {(i + 1) / n:.2f}", str(count), f"{confidence:.3f}", f"{accuracy:.3f}")
-    print_table(bins)
+    print_table("Reliability", bins)

@@ -32,7 +32,7 @@ def predict(
         raise DataError(
             f"{run}: trained on arrays, not on recordings, so it cannot tell how to turn events into inputs"
         )
-    table = Table(title=f"{run}: {readout.decoder} decoder, {readout.compartments} compartments", title_justify="left")
+    table = Table()
     for column, side in (("file", "left"), ("class", "right"), ("confidence", "right"), ("votes", "left")):
         table.add_column(column, justify=side, overflow="fold")  # type: ignore[arg-type]
     failed = 0
@@ -51,7 +51,7 @@ def predict(
             votes = ", ".join(f"{label}: {count}" for label, count in answer["votes"].items())
             table.add_row(str(file), str(answer["class"]), f"{answer['confidence']:.3f}", votes)
     if not as_json:
-        print_table(table)
+        print_table(f"{run}: {readout.decoder} decoder, {readout.compartments} compartments", table)
     if failed:
         say(f"{failed} of {len(files)} files could not be read", error=True)
         raise typer.Exit(1)

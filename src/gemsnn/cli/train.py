@@ -165,7 +165,7 @@ class _Watchers:
 
 def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
     progress = trainer.state.progress
-    table = Table(title=f"{run.path}: {status} after {trainer.position} examples", title_justify="left")
+    table = Table()
     columns = ("model", "example", "split", "log-likelihood", "accuracy", f"ECE ({trainer.config.n_bins} bins)", "NLL")
     for column in (*columns, "Brier", "hidden spikes/step"):
         table.add_column(column, justify="left" if column in ("model", "split") else "right")
@@ -187,5 +187,5 @@ def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None
                     *(f"{figures[key]:.3f}" for key in ("ece", "nll", "brier")),
                     f"{figures['hidden_spikes_per_step']:.1f}",
                 )
-    print_table(table)
+    print_table(f"{run.path}: {status} after {trainer.position} examples", table)
     say(f"Models: {', '.join(p.name for p in sorted(run.path.glob('*.safetensors')))} in {run.path}")
