@@ -146,7 +146,7 @@ def _print(result: dict[str, Any]) -> None:
         (f"reals to the neurons, a learning step of {loads['compartments']}", str(loads["to_neurons"])),
     ):
         table.add_row(name, value)
-    print_table(f"{result['model']} on {result['data']}: {decoding}", table)
+    print_table(table, f"{result['model']} on {result['data']}: {decoding}")
     bins = Table()
     for column in ("confidence", "examples", "mean confidence", "accuracy"):
         bins.add_column(column, justify="right")
@@ -155,4 +155,4 @@ def _print(result: dict[str, Any]) -> None:
     for i, (count, confidence, accuracy) in enumerate(rows):
         if count:
             bins.add_row(f"{i / n:.2f} to {(i + 1) / n:.2f}", str(count), f"{confidence:.3f}", f"{accuracy:.3f}")
-    print_table("Reliability", bins)
+    print_table(bins, "Reliability")

@@ -15,9 +15,10 @@ def say(line: str, *, error: bool = False) -> None:
     Console(stderr=error).print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-def print_table(title: str, table: Table) -> None:
-    """A table under its title, which is not wrapped to its width; as wide as its content where there is no terminal."""
-    say(title)
+def print_table(table: Table, title: str | None = None) -> None:
+    """A table as wide as its content where there is no terminal; its title is not wrapped to that width."""
+    if title is not None:
+        say(title)
     console = Console()
     if not console.is_terminal:
         console = Console(width=10_000)

@@ -51,7 +51,7 @@ def predict(
             votes = ", ".join(f"{label}: {count}" for label, count in answer["votes"].items())
             table.add_row(str(file), str(answer["class"]), f"{answer['confidence']:.3f}", votes)
     if not as_json:
-        print_table(f"{run}: {readout.decoder} decoder, {readout.compartments} compartments", table)
+        print_table(table, f"{run}: {readout.decoder} decoder, {readout.compartments} compartments")
     if failed:
         say(f"{failed} of {len(files)} files could not be read", error=True)
         raise typer.Exit(1)

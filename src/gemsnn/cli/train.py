@@ -187,5 +187,5 @@ def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None
                     *(f"{figures[key]:.3f}" for key in ("ece", "nll", "brier")),
                     f"{figures['hidden_spikes_per_step']:.1f}",
                 )
-    print_table(f"{run.path}: {status} after {trainer.position} examples", table)
+    print_table(table, f"{run.path}: {status} after {trainer.position} examples")
     say(f"Models: {', '.join(p.name for p in sorted(run.path.glob('*.safetensors')))} in {run.path}")
