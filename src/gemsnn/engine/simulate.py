@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from gemsnn.engine.blas import single_threaded_blas
 from gemsnn.engine.kernel import FASTMATH, filter_spikes
@@ -85,39 +84,46 @@ def _run_batch(
     private = np.ascontiguousarray(parameters.synaptic[:, plan.private].reshape(n, -1).T)
 
     drive = np.empty((N, T, n), dtype=dtype)
+    thresholds = np.empty((N, T, *uniforms[0].shape[1:]), dtype=dtype)
     for example in range(N):
         drive[example] = filter_spikes(inputs[example], taps, 0) @ exogenous
-    history = np.zeros((N, K, n, plan.history.words), dtype=np.uint16)
+        thresholds[example] = _threshold(uniforms[example])
+    history = np.zeros((N, K, plan.history.words, n), dtype=np.uint16)
     traces = np.zeros((N, K, private.shape[0]), dtype=dtype)
-    draws = np.stack(uniforms)
-    clamp = np.zeros((N, 0, network.n_visible), dtype=np.uint8) if targets is None else targets
     # What self-memory adds to a neuron's potential, for every word of its spike history.
-    own = np.ascontiguousarray(np.einsum("ic,mvc->imv", parameters.somatic, plan.somatic_table))
-    private_drive = np.empty((N * K, n), dtype=dtype)
+    own_table = np.ascontiguousarray(np.einsum("ic,mvc->imv", parameters.somatic, plan.somatic_table))
+    own = np.zeros((N, K, n), dtype=dtype)
+    clamp = np.zeros((N, 0, network.n_visible), dtype=np.uint8) if targets is None else targets
+    potential = np.empty((N * K, n), dtype=dtype)
     for t in range(T):
-        np.matmul(traces.reshape(N * K, -1), private, out=private_drive)
+        np.matmul(traces.reshape(N * K, -1), private, out=potential)
         _fire(
-            t, private_drive.reshape(N, K, n), drive, draws, clamp, own, _SIGMOID_GRID,
-            plan.history.bits, plan.synaptic_table, plan.private_index, history, traces, spikes, visible_potential,
+            t, potential.reshape(N, K, n), drive, thresholds, clamp, own, own_table, plan.history.bits,
+            plan.synaptic_table, plan.private_index, history, traces, spikes, visible_potential,
         )  # fmt: skip
 
 
-# Drawing a spike needs to know only on which side of sigmoid(u) the uniform lies. The grid brackets sigmoid(u) between
-# two neighbouring values; only a uniform between them (about one in a hundred) needs the exponential.
-_GRID_STEPS, _GRID_REACH = 16, 16.0  # steps a unit of potential, and the largest potential on the grid
-_GRID_CELLS = int(2 * _GRID_REACH * _GRID_STEPS)
-_SIGMOID_GRID = expit(np.arange(_GRID_CELLS + 1) / _GRID_STEPS - _GRID_REACH)
+def _threshold(uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """logit: a neuron spikes, uniform < sigmoid(u), where u exceeds it."""
+    with np.errstate(divide="ignore"):
+        odds = np.divide(uniforms, 1 - uniforms)
+        thresholds = np.log(odds, out=odds)
+    # A uniform of 0 is below every sigmoid that is not itself 0 in double precision.
+    return np.maximum(thresholds, LEAST_POTENTIAL, out=thresholds)
+
+
+LEAST_POTENTIAL = -745.2  # below it, sigmoid is 0
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _fire(
     t: int,
-    private_drive: Any,
+    potential: Any,
     drive: Any,
-    uniforms: Any,
+    thresholds: Any,
     targets: Any,
     own: Any,
-    sigmoid_grid: Any,
+    own_table: Any,
     history_bits: int,
     synaptic_table: Any,
     private_index: Any,
@@ -126,43 +132,42 @@ def _fire(
     spikes: Any,
     visible_potential: Any,
 ) -> None:
-    """All neurons of all rows at step t: potential, spike, history and the traces that step t + 1 sees.
+    """All neurons of all rows at step t: potential, spike, history and what step t + 1 sees of it.
 
-    Visible neurons are clamped to (N, T, n_visible) targets; they run freely if the targets have no steps.
+    ``potential`` (N, K, n) comes with the private drive. Visible neurons are clamped to (N, T, n_visible) targets; they
+    run freely if the targets have no steps.
     """
-    N, K, n = private_drive.shape
-    n_hidden = n - targets.shape[2]
+    N, K, n = potential.shape
+    n_visible = targets.shape[2]
+    n_hidden = n - n_visible
     clamped = targets.shape[1] > 0
-    n_basis = synaptic_table.shape[2]
+    n_basis, n_words = synaptic_table.shape[2], history.shape[2]
     full_word = (1 << history_bits) - 1
     for example in range(N):
         for k in range(K):
             for i in range(n):
-                u = drive[example, t, i] + private_drive[example, k, i]
-                for word in range(own.shape[1]):
-                    u += own[i, word, history[example, k, i, word]]
-                if i >= n_hidden:
-                    visible_potential[example, t, k, i - n_hidden] = u
-                if clamped and i >= n_hidden:
-                    spike = targets[example, t, i - n_hidden] != 0
-                else:
-                    # spike = uniform < sigmoid(potential), exactly. The margin is wider than any rounding here.
-                    uniform, potential = uniforms[example, t, k, i], np.float64(u)
-                    cell = int(min(max((potential + _GRID_REACH) * _GRID_STEPS, 0.0), _GRID_CELLS - 1.0))
-                    spike = uniform < sigmoid_grid[cell] - 1e-12
-                    if abs(potential) > _GRID_REACH - 1 or not (spike or uniform > sigmoid_grid[cell + 1] + 1e-12):
-                        tail = np.exp(-abs(potential))
-                        spike = uniform < (1.0 if potential >= 0 else tail) / (1.0 + tail)
-                spikes[example, t, k, i] = spike
-                bit = np.int64(spike)
-                for word in range(history.shape[3]):
-                    longer = (np.int64(history[example, k, i, word]) << 1) | bit
-                    history[example, k, i, word] = longer & full_word
+                potential[example, k, i] += drive[example, t, i] + own[example, k, i]
+            for x in range(n_visible):
+                visible_potential[example, t, k, x] = potential[example, k, n_hidden + x]
+            for i in range(n_hidden if clamped else n):
+                spikes[example, t, k, i] = potential[example, k, i] > thresholds[example, t, k, i]
+            if clamped:
+                for x in range(n_visible):
+                    spikes[example, t, k, n_hidden + x] = targets[example, t, x] != 0
+            for i in range(n):
+                bit = np.int64(spikes[example, t, k, i])
+                for word in range(n_words):
+                    longer = (np.int64(history[example, k, word, i]) << 1) | bit
+                    history[example, k, word, i] = longer & full_word
                     bit = longer >> history_bits
+                own_next = own_table[i, 0, history[example, k, 0, i]]
+                for word in range(1, own_table.shape[1]):
+                    own_next += own_table[i, word, history[example, k, word, i]]
+                own[example, k, i] = own_next
                 source = private_index[i]
                 if source >= 0:
                     for c in range(n_basis):
-                        trace = synaptic_table[0, history[example, k, i, 0], c]
+                        trace = synaptic_table[0, history[example, k, 0, i], c]
                         for word in range(1, synaptic_table.shape[0]):
-                            trace += synaptic_table[word, history[example, k, i, word], c]
+                            trace += synaptic_table[word, history[example, k, word, i], c]
                         traces[example, k, source * n_basis + c] = trace
