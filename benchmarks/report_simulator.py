@@ -17,6 +17,7 @@ from simulator_statistics import (
     Summary,
     outline,
     read_zeros,
+    roughness,
     silhouette,
     simulate_zeros,
     summarise,
@@ -59,6 +60,7 @@ def views(events: list[Events], summaries: list[Summary]) -> dict[str, NDArray[n
         "far_events",
     )
     return {
+        "event count and density (2 numbers)": np.array([[s.n_events, s.density] for s in summaries], dtype=float),
         "counts, duration, density and polarity (8 numbers)": np.array(
             [[getattr(s, name) for name in scalars] for s in summaries], dtype=float
         ),
@@ -178,9 +180,15 @@ def report(folder: Path, docs: Path) -> None:
     draw(real, simulated, rs, ss, docs / "figures")
 
     def row(text: str, values: tuple[NDArray[np.float64], NDArray[np.float64]], form: str) -> str:
-        (a, b) = (np.percentile(v, [10, 50, 90]) for v in values)
-        cells = [f"{v[1]:{form}} ({v[0]:{form}} .. {v[2]:{form}})" for v in (a, b)]
-        return f"| {text} | {cells[0]} | {cells[1]} | {100 * (b[1] / a[1] - 1):+.1f} % |"
+        cells = [
+            f"{np.median(v):{form}} ({np.percentile(v, 10):{form}} .. {np.percentile(v, 90):{form}})"
+            if len(v) > 1
+            else f"{v[0]:{form}}"
+            for v in values
+        ]
+        return (
+            f"| {text} | {cells[0]} | {cells[1]} | {100 * (np.median(values[1]) / np.median(values[0]) - 1):+.1f} % |"
+        )
 
     def column(name: str, factor: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return tuple(factor * np.array([getattr(s, name) for s in some], dtype=float) for some in (rs, ss))  # type: ignore[return-value]
@@ -214,6 +222,13 @@ def report(folder: Path, docs: Path) -> None:
         row("OFF events locked to the screen's frames", column("locked_off"), ".3f"),
         row("area inside the outline, pixels", (shapes[0][:, 0], shapes[1][:, 0]), ".0f"),
     ]
+    lines.append(
+        row(
+            "spread of neighbouring pixels around their mean",
+            (np.array([roughness(rs)]), np.array([roughness(ss)])),
+            ".3f",
+        )
+    )
     pixels = np.corrcoef(*(np.mean([s.occupancy[48:74, 53:80] for s in some], axis=0).ravel() for some in (rs, ss)))
     rates = np.corrcoef(*(np.mean([s.rate for s in some], axis=0) for some in (rs, ss)))
     lags = np.corrcoef(*(np.mean([s.autocorrelation[1:] for s in some], axis=0) for some in (rs, ss)))
@@ -252,16 +267,17 @@ What the recordings themselves told:
 
 - The digit runs back and forth on a V-shaped path at constant speed: rows follow a triangle wave of period 1.25 s,
   columns one of half that period. All recordings begin at nearly the same moment of it.
-- The monitor refreshes at 75 Hz, and the animation moves the digit by small steps about 60 to 70 times a second,
-  unevenly, so that a frame shows none, one or two of them. Events come in bursts after each frame that moves.
+- The monitor refreshes at 75 Hz, and the animation moves the digit by small steps about 70 times a second, unevenly,
+  so that a frame shows none, one or two of them. Events come in bursts after each frame that moves.
 - ON events follow a frame within milliseconds, OFF events lag: a pixel is slower in the dark.
 - A passing edge makes a pixel send a burst of some five events of one polarity, 2 to 15 ms apart. For this, edges on
   the sensor must be sharp, and thresholds must scatter much from event to event.
+- Pixels differ much in sensitivity, and a pixel's ON and OFF events alike (correlation 0.95 over the pixels).
 - Background noise is 87 % ON, and its rate varies over the pixels by orders of magnitude.
 
 So a simulated pixel follows the logarithm of its light through a low-pass filter with separate time constants up and
-down, sends an event when it has moved by a threshold, and is then blind for a refractory time. Thresholds differ from
-pixel to pixel (the same in all recordings) and from event to event.
+down, sends an event when it has moved by a threshold, and is then blind for a refractory time. Its sensitivity is its
+own, the same in all recordings, and its thresholds scatter from event to event.
 
 ## Medians (10 % .. 90 % of the recordings)
 

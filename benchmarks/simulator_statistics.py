@@ -109,6 +109,14 @@ def read_zeros(folder: Path) -> list[Events]:
     return [read_aedat(recording.path) for recording in find_mnist_dvs(folder, [0]).recordings]
 
 
+def roughness(summaries: list[Summary]) -> float:
+    """How unequal neighbouring pixels are: the spread of their events around the local mean, where the digit is."""
+    occupancy = np.mean([s.occupancy for s in summaries], axis=0)
+    local = gaussian_filter(occupancy, 2.0)
+    busy = local > 0.5 * local.max()
+    return float((occupancy[busy] / local[busy]).std())
+
+
 def outline(events: Events, dvs: DVS, shift: float = 0.0) -> NDArray[np.float64]:
     """Where a recording's events lie relative to the moving picture's centre, FINE samples a pixel, smoothed."""
     near = (np.abs(events["x"] - 62) < 22) & (np.abs(events["y"] - 63) < 22)

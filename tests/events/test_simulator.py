@@ -107,7 +107,7 @@ def test_training_and_test_never_share_an_image() -> None:
 
 
 def test_an_edge_that_brightens_gives_on_and_one_that_darkens_off() -> None:
-    # The picture moves down until row_turn + period / 2, so that the bar's lower edge brightens and its upper one darkens.
+    # The picture moves down until row_turn + period / 2: the bar's lower edge brightens, its upper one darkens.
     dvs = changed(noise_rate=0.0, row_turn=0.0, start_jitter=0.0, column_swing=0.0, threshold_noise=0.0)
     events = simulate_recording(bar(), 0, dvs)
     early = events[(events["t"] > 100_000) & (events["t"] < 250_000)]
@@ -129,7 +129,7 @@ def test_a_still_picture_gives_background_noise_alone() -> None:
 
 
 def test_a_pixel_is_blind_for_its_refractory_time() -> None:
-    dvs = changed(noise_rate=0.0, refractory_us=4_000.0, refractory_mismatch=0.0)
+    dvs = changed(noise_rate=0.0, refractory_us=4_000.0, refractory_mismatch=0.0, threshold_on=0.05, threshold_off=0.05)
     events = simulate_recording(bar(), 0, dvs)
     pixel = events["x"].astype(int) * 128 + events["y"]
     order = np.lexsort((events["t"], pixel))
@@ -146,17 +146,27 @@ def test_higher_thresholds_and_less_contrast_give_fewer_events() -> None:
     assert fewer_on["p"].mean() < simulate_recording(bar(), 0, QUIET)["p"].mean() - 0.1
 
 
-def test_threshold_mismatch_is_the_sensors_own_and_the_same_in_all_recordings() -> None:
+def test_a_pixels_sensitivity_is_its_own_and_the_same_in_all_recordings_and_polarities() -> None:
     def occupancy(seed: int, dvs: DVS) -> np.ndarray:
-        picture = np.zeros((128, 128))
-        for i in range(4):
+        """Events of each pixel in six recordings, OFF and ON apart, (2, 128, 128)."""
+        picture = np.zeros((2, 128, 128))
+        for i in range(6):
             events = simulate_recording(bar(), 100 * seed + i, dvs)
-            np.add.at(picture, (events["x"], events["y"]), 1)
-        return picture[50:70, 50:75].ravel()
+            np.add.at(picture, (events["p"].astype(int), events["x"], events["y"]), 1)
+        return picture
 
-    first, again = occupancy(1, QUIET), occupancy(2, QUIET)
-    other = occupancy(2, changed(noise_rate=0.0, sensor_seed=5))
-    assert np.corrcoef(first, again)[0, 1] > np.corrcoef(first, other)[0, 1] + 0.1
+    dvs = changed(noise_rate=0.0, threshold_mismatch=0.4)
+    equal = occupancy(0, changed(noise_rate=0.0, threshold_mismatch=0.0))
+    busy = equal.min(axis=0) > 10
+    assert busy.sum() > 100
+    first, again, other = (
+        (occupancy(seed, camera) / np.maximum(equal, 1))[:, busy]
+        for seed, camera in ((1, dvs), (2, dvs), (2, dvs.model_copy(update={"sensor_seed": 5})))
+    )
+    assert first.std() > 0.2
+    assert np.corrcoef(first[0], first[1])[0, 1] > 0.8
+    assert np.corrcoef(first.ravel(), again.ravel())[0, 1] > 0.8
+    assert abs(np.corrcoef(first.ravel(), other.ravel())[0, 1]) < 0.4
 
 
 def test_only_mnist_sized_images_are_taken() -> None:

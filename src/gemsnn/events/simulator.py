@@ -18,6 +18,8 @@ from gemsnn.events.records import Events, make_events
 _OVERSAMPLING = 6
 _MARGIN = 4
 """Black image pixels around the picture, for the blur."""
+_WARM_UP = 15
+"""Screen frames before a recording begins."""
 
 
 class DVS(BaseModel):
@@ -68,7 +70,8 @@ class DVS(BaseModel):
     threshold_off: float = Field(gt=0)
     """Change of log light that makes an event."""
     threshold_mismatch: float = Field(ge=0)
-    """Relative standard deviation of the thresholds from pixel to pixel; the same in all recordings."""
+    """How much pixels differ: standard deviation of a pixel's sensitivity around 1, by which both of its thresholds are
+    divided; the same in all recordings."""
     threshold_noise: float = Field(ge=0)
     """Relative standard deviation of a pixel's threshold from event to event."""
     tau_on_us: float = Field(gt=0)
@@ -128,8 +131,8 @@ def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs
 
     duration = float(np.clip(rng.normal(dvs.duration, dvs.duration_spread), dvs.duration_least, dvs.duration_most))
     shift = rng.normal(0.0, dvs.start_jitter)
-    # One frame before the recording begins sets the pixels' state; the screen knows nothing of the recording's clock.
-    first_frame = -rng.uniform(1.0, 2.0) / dvs.frame_rate
+    # The scene runs before the recording does, so that pixels are in the midst of it; the screen keeps its own clock.
+    first_frame = -rng.uniform(_WARM_UP, _WARM_UP + 1) / dvs.frame_rate
     n_frames = int(np.ceil((duration - first_frame) * dvs.frame_rate))
     starts = first_frame + np.arange(n_frames) / dvs.frame_rate
     n_ticks = int((starts[-1] - starts[0]) * dvs.animation_rate) + 2
@@ -196,9 +199,10 @@ def _triangle(time: NDArray[np.float64], period: float) -> NDArray[np.float64]:
 def _specimen(dvs: DVS) -> tuple[NDArray[np.float64], ...]:
     """ON and OFF threshold, refractory time and noise rate of each pixel of the sensor, (128, 128) each."""
     rng = np.random.default_rng(dvs.sensor_seed)
-    on, off, refractory, noise = rng.standard_normal((4, *SENSOR_SIZE))
-    thresholds_on = dvs.threshold_on * np.maximum(1.0 + dvs.threshold_mismatch * on, 0.2)
-    thresholds_off = dvs.threshold_off * np.maximum(1.0 + dvs.threshold_mismatch * off, 0.2)
+    gain, refractory, noise = rng.standard_normal((3, *SENSOR_SIZE))
+    sensitivity = np.maximum(1.0 + dvs.threshold_mismatch * gain, 0.1)
+    thresholds_on = dvs.threshold_on / sensitivity
+    thresholds_off = dvs.threshold_off / sensitivity
     blind = dvs.refractory_us * np.exp(dvs.refractory_mismatch * refractory)
     rates = dvs.noise_rate * np.exp(dvs.noise_spread * noise)
     return thresholds_on, thresholds_off, blind, rates
