@@ -15,8 +15,8 @@ from gemsnn.inference import class_patterns, count_votes, decide, predict, vote_
         ([[3, 1, 0], [0, 2, 1], [4, 4, 1]], [2, 1, 0], 0),  # the third compartment is tied: the lower class
         ([[5, 4], [0, 1]], [1, 1], 0),  # one vote each: 5 spikes against 5, so the lower class
         ([[5, 4], [0, 2]], [1, 1], 1),  # one vote each: 5 spikes against 6
-        ([[0, 3, 9], [7, 0, 0], [7, 0, 8]], [1, 0, 2], 2),  # more votes win against more spikes elsewhere
-        ([[1, 0, 0], [0, 9, 8], [1, 0, 0], [0, 9, 8]], [2, 2, 0], 1),  # a class without votes cannot win by its spikes
+        ([[1, 0, 0], [0, 9, 0], [1, 0, 0]], [2, 1, 0], 0),  # two votes win against nine spikes
+        ([[5, 0, 4], [0, 6, 4]], [1, 1, 0], 1),  # a class without votes does not win, most spikes though it has
         ([[0, 0, 0]], [1, 0, 0], 0),  # silence
         ([[0, 0, 1]], [0, 0, 1], 2),
     ],
