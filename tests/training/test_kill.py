@@ -25,7 +25,8 @@ class Warm:
     def __init__(self, data_file: Path) -> None:
         self.data_file = data_file
         command = [sys.executable, str(SUPPORT / "warm_trainer.py"), str(data_file)]
-        environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "OPENBLAS_NUM_THREADS": "1"}
+        path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
+        environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )

@@ -76,6 +76,22 @@ def test_an_interrupted_run_ends_in_the_same_bits(finished_run, data, tmp_path, 
     assert read_config(run / "config.toml") == read_config(finished_run / "config.toml")
 
 
+def test_an_evaluation_that_was_written_down_is_not_made_again(data, tmp_path):
+    class Fall:
+        """Ends the run in the middle, as soon as an evaluation is written down."""
+
+        def learned(self, trainer, event, /):
+            pass
+
+        def evaluated(self, trainer, event, /):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(toy.config(), data, tmp_path / "run", observers=[Fall()])
+    progress = RunDirectory(tmp_path / "run").checkpoints.read_newest().state.progress
+    assert progress.evaluated == progress.position == 10
+
+
 def test_resuming_a_finished_run_changes_nothing(finished_run, data, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(finished_run, run)
