@@ -68,9 +68,10 @@ def watch(
     columns = np.empty(capacity, dtype=np.int64)
     polarities = np.empty(capacity, dtype=np.int64)
     count = 0
+    black = np.log(dark)
     for i in range(n_rows):
         for j in range(n_columns):
-            voltage = np.nan
+            voltage = target = black
             reference = 0.0
             ready = 0.0
             up = threshold_on[i, j]
@@ -78,16 +79,18 @@ def watch(
             blind = refractory_us[i, j]
             for k in range(n_frames):
                 # Light on this pixel: the picture at the pixel's place, between its four nearest samples.
-                u = (first[0] + i - path[k, 0]) * step[0] + 0.5 * (height - 1)
-                v = (first[1] + j - path[k, 1]) * step[1] + 0.5 * (width - 1)
-                bright = 0.0
-                if 0.0 <= u < height - 1 and 0.0 <= v < width - 1:
-                    a, b = int(u), int(v)
-                    f, g = u - a, v - b
-                    bright = (picture[a, b] * (1 - f) + picture[a + 1, b] * f) * (1 - g) + (
-                        picture[a, b + 1] * (1 - f) + picture[a + 1, b + 1] * f
-                    ) * g
-                target = np.log(dark + (1.0 - dark) * bright)
+                if k == 0 or path[k, 0] != path[k - 1, 0] or path[k, 1] != path[k - 1, 1]:
+                    u = (first[0] + i - path[k, 0]) * step[0] + 0.5 * (height - 1)
+                    v = (first[1] + j - path[k, 1]) * step[1] + 0.5 * (width - 1)
+                    bright = 0.0
+                    if 0.0 <= u < height - 1 and 0.0 <= v < width - 1:
+                        a, b = int(u), int(v)
+                        f, g = u - a, v - b
+                        bright = (picture[a, b] * (1 - f) + picture[a + 1, b] * f) * (1 - g) + (
+                            picture[a, b + 1] * (1 - f) + picture[a + 1, b + 1] * f
+                        ) * g
+                    # Most pixels are black most of the time: spare them the logarithm, and below the exponential.
+                    target = np.log(dark + (1.0 - dark) * bright) if bright > 0.0 else black
                 now = frame_us[k]
                 end = frame_us[k + 1]
                 if k == 0:
@@ -95,6 +98,9 @@ def watch(
                     # Where between its thresholds a pixel stands when the recording begins is chance.
                     reference = target + rng.uniform(-up, down)
                     ready = now
+                    continue
+                if abs(target - voltage) < 1e-12 and now >= ready:
+                    voltage = target
                     continue
                 tau = tau_on_us if target > voltage else tau_off_us
                 while now < end:
