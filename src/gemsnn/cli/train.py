@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
 from gemsnn.errors import ConfigError
@@ -165,27 +165,26 @@ class _Watchers:
 
 def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
     progress = trainer.state.progress
-    table = Table()
-    columns = ("model", "example", "split", "log-likelihood", "accuracy", f"ECE ({trainer.config.n_bins} bins)", "NLL")
-    for column in (*columns, "Brier", "hidden spikes/step"):
-        table.add_column(column, justify="left" if column in ("model", "split") else "right")
+    models = {"best by validation": progress.best, "final": progress.last, "best on test": progress.best_on_test}
+    records = {name: record for name, record in models.items() if record is not None}
+    table = Table("", *(Column(name, justify="right") for name in records))
+    table.add_row("examples learned", *(str(record["position"]) for record in records.values()))
     rows = (
-        ("best by validation", progress.best, ("validation", "test")),
-        ("final", progress.last, ("validation", "test")),
-        ("best on test (as in the paper)", progress.best_on_test, ("test",)),
+        ("accuracy", "accuracy", "{:.1%}"),
+        ("log_likelihood", "log-likelihood", "{:.2f}"),
+        ("ece", f"ECE ({trainer.config.n_bins} bins)", "{:.3f}"),
+        ("nll", "NLL of the class", "{:.3f}"),
+        ("brier", "Brier score", "{:.3f}"),
+        ("hidden_spikes_per_step", "hidden spikes a step", "{:.1f}"),
     )
-    for name, record, splits in rows:
-        for split in splits:
-            if record is not None and record[split] is not None:
-                figures = record[split]
-                table.add_row(
-                    name,
-                    str(record["position"]),
-                    split,
-                    f"{figures['log_likelihood']:.2f}",
-                    f"{100 * figures['accuracy']:.1f} %",
-                    *(f"{figures[key]:.3f}" for key in ("ece", "nll", "brier")),
-                    f"{figures['hidden_spikes_per_step']:.1f}",
-                )
+    for split in ("validation", "test"):
+        if not any(record[split] for record in records.values()):
+            continue
+        table.add_section()
+        for key, name, form in rows[: 2 if split == "validation" else None]:
+            figures = (form.format(record[split][key]) if record[split] else "" for record in records.values())
+            table.add_row(f"{split}: {name}", *figures)
     print_table(table, f"{run.path}: {status} after {trainer.position} examples")
+    if "best on test" in records:
+        say("The paper reports the best on test; an honest figure is the test figure of the best by validation.")
     say(f"Models: {', '.join(p.name for p in sorted(run.path.glob('*.safetensors')))} in {run.path}")
