@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
@@ -24,6 +23,8 @@ def locked(directory: Path) -> Iterator[None]:
     The kernel holds the lock for us and lets go of it when the process ends, however it ends; the file's text is only
     there to name the holder. The file stays: removing it would let two processes lock two files of the same name.
     """
+    import fcntl  # not on every system, and only runs on disk need it
+
     path = directory / LOCK
     with writing(path):
         stream = path.open("a+")
