@@ -74,7 +74,16 @@ def _described(data: PreparedData, again: bool, protocol: Protocol) -> dict[str,
     else:
         description = {"n-mnist": "N-MNIST", "mnist-dvs": "MNIST-DVS"}.get(source, source)
     share = f"{100 * protocol.resplit_test_fraction:g} %"
-    split = f"Each seed draws its own stratified split ({share} test)." if again else "One fixed split for all seeds."
+    if again:
+        split = (
+            f"Each seed draws its own stratified split ({share} test); the splits share recordings, so the intervals "
+            "say less than those of independent sets would."
+        )
+    else:
+        split = (
+            "One fixed split for all seeds: the intervals tell how training varies by chance, not what other "
+            "recordings would give."
+        )
     return {
         "simulated": simulated,
         "description": description,

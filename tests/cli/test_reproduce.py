@@ -1,0 +1,158 @@
+"""`gemsnn reproduce` as a user runs it."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemsnn.cli import main
+from gemsnn.events import write_prepared
+
+TINY = ["--set", "compartments=[1,3]", "--set", "n_hidden=4", "--set", "realisations=5", "--seeds", "2"]
+LONG = [*TINY, "--set", "epochs=150", "--set", "evaluation_points=[0.5,1.0]"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "tiny.h5"
+    rng = np.random.default_rng(0)
+    labels = np.tile([0, 1, 2], 20)
+    rates = np.full((3, 9), 0.1) + 0.5 * np.repeat(np.eye(3), 3, axis=1)
+    spikes = rng.random((60, 12, 9)) < rates[labels][:, None, :]
+    write_prepared(path, spikes, labels, split=["train"] * 42 + ["test"] * 18)
+    return path
+
+
+class Here:
+    """Runs the command in this process, which spares loading everything anew."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit code, output and errors."""
+        self.monkeypatch.setenv("COLUMNS", "500")
+        self.monkeypatch.setattr(sys, "argv", ["gemsnn", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = self.capsys.readouterr()
+        code = ended.value.code
+        return int(code) if isinstance(code, int) else 0, captured.out, captured.err
+
+
+@pytest.fixture
+def gemsnn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    return Here(monkeypatch, capsys)
+
+
+def start(out: Path, data: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A reproduction in a process of its own, once it is learning."""
+    command = [sys.executable, "-c", "from gemsnn.cli import main; main()", "reproduce", "--out", str(out)]
+    process = subprocess.Popen(
+        [*command, "--data", str(data), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not list(out.glob("progress/*.json")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+def test_from_interrupted_to_the_report(tmp_path: Path, data: Path, gemsnn: Here) -> None:
+    out = tmp_path / "out"
+    process = start(out, data, *LONG, "--workers", "2")
+
+    # A second one in the same directory is refused.
+    code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *LONG)
+    assert code == 2
+    assert f"process {process.pid}" in errors
+
+    # Ctrl-C saves.
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 130, (output, errors)
+    assert "Go on with the same command" in output
+    assert "Traceback" not in errors
+    assert not (out / "stop").exists()
+    assert max(int(path.stem) for path in out.glob("runs/*/checkpoints/*.safetensors")) > 0
+
+    # The same command goes on to the end.
+    code, output, errors = gemsnn("reproduce", "--out", out, "--data", data, *LONG, "--workers", "1")
+    assert code == 0, errors
+    assert "accuracy rises with K" in output
+    assert f"Report: {out / 'report.html'}" in output
+    assert sorted(path.name for path in (out / "runs").iterdir()) == [
+        "K01-seed0",
+        "K01-seed1",
+        "K03-seed0",
+        "K03-seed1",
+    ]
+    results = json.loads((out / "results.json").read_text())
+    assert {(r["n_compartments"], r["seed"]) for r in results["runs"]} == {(1, 0), (1, 1), (3, 0), (3, 1)}
+    assert len(results["claims"]) == 6
+    assert results["about"]["data"]["simulated"] is False
+    assert results["about"]["versions"]["gemsnn"]
+    assert results["about"]["commands"][0].startswith("gemsnn reproduce --out")
+    names = {path.name for path in (out / "figures").iterdir()}
+    for name in ("figure-a", "figure-b", "reliability", "example"):
+        assert {f"{name}.svg", f"{name}.png"} <= names
+
+    # Each run is one like any other.
+    code, output, errors = gemsnn("evaluate", out / "runs/K03-seed0", "--data", data, "--json")
+    assert code == 0, errors
+    assert json.loads(output)
+
+    # Once more: only the report is written anew.
+    before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")}
+    written = (out / "report.html").stat().st_mtime_ns
+    code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *LONG)
+    assert code == 0, errors
+    assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")} == before
+    assert (out / "report.html").stat().st_mtime_ns > written
+
+
+def test_a_polite_kill_saves_too(tmp_path: Path, data: Path) -> None:
+    process = start(tmp_path / "out", data, *LONG, "--workers", "1")
+    process.terminate()
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 143, (output, errors)
+    assert "all is saved" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "epochs=0"], "epochs"),
+        (["--set", "nonsense=1"], "nonsense"),
+        (["--set", "epochs"], "FIELD=VALUE"),
+        (["--data", "/nowhere/there.h5"], "/nowhere/there.h5"),
+    ],
+)
+def test_what_users_get_wrong_is_one_message(
+    tmp_path: Path, data: Path, gemsnn: Here, arguments: list[str], message: str
+) -> None:
+    given = [] if "--data" in arguments else ["--data", data]
+    code, _, errors = gemsnn("reproduce", "--out", tmp_path / "out", *given, *TINY, *arguments)
+    assert code == 2
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert "Traceback" not in errors
+
+
+def test_a_failed_run_is_named_and_the_report_is_written_without_it(tmp_path: Path, data: Path, gemsnn: Here) -> None:
+    out = tmp_path / "out"
+    broken = out / "runs" / "K01-seed1"
+    broken.mkdir(parents=True)
+    (broken / "config.toml").write_text("")
+    short = ["--set", "epochs=2", "--set", "evaluation_points=[1.0]", "--workers", "1"]
+    code, output, errors = gemsnn("reproduce", "--out", out, "--data", data, *TINY, *short)
+    assert code == 1
+    assert "K01-seed1 failed" in errors
+    assert "Report:" in output
+    page = (out / "report.html").read_text()
+    assert "1 of the runs failed" in page
+    assert "nothing to resume from" in page
