@@ -21,7 +21,7 @@ from gemsnn.events.aedat import read_aedat_header
 from gemsnn.events.calibration import MNIST_DVS_SCALE_4
 from gemsnn.events.pictures import upright
 from gemsnn.events.records import Events
-from gemsnn.events.simulated import Simulated, mnist_images
+from gemsnn.events.simulated import Simulated, mnist_images, plan
 
 
 def changed(**values: float) -> DVS:
@@ -97,13 +97,18 @@ def test_a_recording_does_not_depend_on_what_else_is_simulated() -> None:
 
 
 def test_training_and_test_never_share_an_image() -> None:
-    # Only which images are used matters here: a camera that sees nothing is quick.
-    blind = changed(threshold_on=50.0, threshold_off=50.0, noise_rate=1e-4, duration=0.1, duration_least=0.05)
-    recordings = list(simulate_digits([4], (400, 100), dvs=blind))
-    images = [r.image for r in recordings]
-    assert len(set(images)) == 500
+    jobs = plan([4, 9], (400, 100), seed=0)
+    for digit in (4, 9):
+        assert sorted(job.image for job in jobs if job.digit == digit) == list(range(500))
+        assert [job.split for job in jobs if job.digit == digit] == ["train"] * 400 + ["test"] * 100
+    assert {len(images) for images in mnist_images().values()} == {500}
     with pytest.raises(ConfigError, match="never share an image"):
-        next(simulate_digits([4], (401, 100)))
+        plan([4], (401, 100), seed=0)
+
+
+def test_a_larger_training_split_leaves_the_test_split_as_it_was() -> None:
+    small, large = ([job for job in plan([4], (n, 50), seed=2) if job.split == "test"] for n in (100, 400))
+    assert small == large
 
 
 def test_an_edge_that_brightens_gives_on_and_one_that_darkens_off() -> None:

