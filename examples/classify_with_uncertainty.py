@@ -19,15 +19,13 @@ out = parser.parse_args().out
 
 # A DVS watches moving digits; its events become 80 time steps of 26 x 26 input spikes.
 preprocessing = gemsnn.events.mnist_dvs_preprocessing()
-recordings = list(gemsnn.events.simulate_digits(DIGITS, per_class=(30, 12), seed=0))
+recordings = list(gemsnn.events.simulate_digits(DIGITS, per_class=(30, 20), seed=0))
 X = np.array([preprocessing.bin(recording.events) for recording in recordings])
 y = np.array([recording.digit for recording in recordings])
 train = np.array([recording.split == "train" for recording in recordings])
 
 # "likelihood" asks the model itself how probable each class is; "vote" is the paper's majority of compartments.
-classifier = gemsnn.GEMClassifier(
-    n_hidden=50, n_compartments=5, inference_compartments=20, decoder="likelihood", learning_rate=1e-3, epochs=3
-)
+classifier = gemsnn.GEMClassifier(n_hidden=50, n_compartments=5, inference_compartments=20, decoder="likelihood")
 classifier.fit(X[train], y[train])
 truth, probabilities = y[~train], classifier.predict_proba(X[~train])
 predicted = classifier.classes_[probabilities.argmax(axis=1)]
@@ -40,8 +38,8 @@ order = probabilities.max(axis=1).argsort()
 shown = [*order[:5], *order[-3:]]
 figure, axes = plt.subplots(2, len(shown), figsize=(12, 3.8), height_ratios=[1.6, 1], layout="constrained")
 for (picture, bars), i in zip(axes.T, shown, strict=True):
-    spikes = X[~train][i].reshape(80, 26, 26)  # step, x, y as MNIST-DVS has them
-    picture.imshow(spikes.sum(axis=0).T[:, ::-1], cmap="magma")
+    first_steps = X[~train][i, :4].sum(axis=0).reshape(26, 26)  # rows are y, columns x; MNIST-DVS lies on its side
+    picture.imshow(first_steps.T[:, ::-1], cmap="Greys")
     picture.set(xticks=[], yticks=[], title=f"shows a {truth[i]}")
     colours = ["tab:green" if digit == truth[i] else "tab:red" for digit in DIGITS]
     bars.bar([str(digit) for digit in DIGITS], probabilities[i], color=colours)

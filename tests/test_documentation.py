@@ -1,0 +1,111 @@
+"""The documentation keeps its word: its code runs, and what it names exists."""
+
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+import gemsnn
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMES = [page.name for page in PAGES if BLOCK.search(page.read_text())]
+
+
+@pytest.mark.filterwarnings("ignore:.*FigureCanvasAgg is non-interactive")
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_of_a_page_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
+    page = next(page for page in PAGES if page.name == name)
+    monkeypatch.chdir(tmp_path)
+    text, namespace = page.read_text(), {"__name__": "page"}
+    for block in BLOCK.finditer(text):
+        not_run, kind, code = block.groups()
+        if not_run:
+            compile(code, name, "exec")
+        elif kind == "python":
+            line = text[: block.start(3)].count("\n")
+            exec(compile("\n" * line + code, str(page), "exec"), namespace)
+        else:
+            for command in re.findall(r"^\$ (.+)$", code, re.MULTILINE):
+                _run(shlex.split(command))
+    plt.close("all")
+
+
+def _run(command):
+    assert command[0] == "gemsnn"
+    gemsnn_command = [sys.executable, "-W", "error", "-c", "import gemsnn.cli; gemsnn.cli.main()", *command[1:]]
+    done = subprocess.run(gemsnn_command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
+
+
+def test_every_link_to_a_file_of_the_repository_leads_somewhere():
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+            assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_ten_lines_of_the_readme_are_ten():
+    code = next(block[3] for block in BLOCK.finditer((ROOT / "README.md").read_text()) if block[2] == "python")
+    assert len([line for line in code.splitlines() if line.strip()]) == 10
+
+
+# ---- from the paper to the code
+
+PAPER = (ROOT / "docs" / "paper-to-code.md").read_text()
+
+
+def test_every_equation_of_the_paper_is_there_with_a_function_and_a_test():
+    sections = re.split(r"^### ", PAPER, flags=re.MULTILINE)[1:]
+    numbers = []
+    for section in sections:
+        title = section.splitlines()[0]
+        if title.startswith("Equation"):
+            numbers += [int(number) for number in re.findall(r"\d+", title.split(":")[0])]
+        assert "Computed in `gemsnn." in section, title
+        assert "Checked by `tests/" in section, title
+    assert numbers == list(range(1, 14))
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(gemsnn\.[\w.]+)`", PAPER))))
+def test_every_function_named_beside_an_equation_exists(name):
+    module, *attributes = _longest_module(name)
+    thing = module
+    for attribute in attributes:
+        thing = getattr(thing, attribute)
+
+
+def _longest_module(name):
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            return importlib.import_module(".".join(parts[:length])), *parts[length:]
+        except ModuleNotFoundError:
+            continue
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(tests/[\w/.]+(?:::\w+)?)`", PAPER))))
+def test_every_test_named_beside_an_equation_exists(name):
+    file, _, function = name.partition("::")
+    assert (ROOT / file).is_file()
+    assert not function or f"\ndef {function}(" in (ROOT / file).read_text()
+
+
+# ---- the API reference
+
+ROOMS = ("model", "learning", "inference", "metrics", "events", "training")
+
+
+@pytest.mark.parametrize("room", ["gemsnn", *(f"gemsnn.{name}" for name in ROOMS)])
+def test_every_public_name_is_in_the_api_reference(room):
+    reference = "\n".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.rst"))
+    documented = {name.rpartition(".")[2] for name in re.findall(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)", reference, re.M)}
+    documented |= {name for name in dir(gemsnn.errors) if name.endswith("Error")}  # an automodule
+    public = {name for name in importlib.import_module(room).__all__ if name not in (*ROOMS, "__version__")}
+    assert public <= documented
