@@ -37,6 +37,9 @@ def reproduce(
             help="A split of its own for each seed; by default where the file's split was drawn at random.",
         ),
     ] = None,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Run nothing; write figures and report anew from results.json.")
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -50,7 +53,7 @@ def reproduce(
 
     Example: gemsnn reproduce --quick --out demo
     """
-    from gemsnn.experiments import Protocol, carry_out, conclude, plan
+    from gemsnn.experiments import Protocol, carry_out, conclude, plan, rewrite
     from gemsnn.experiments.display import Watch
     from gemsnn.experiments.reproduce import command_line
     from gemsnn.experiments.sweep import locally, on_cluster
@@ -58,6 +61,9 @@ def reproduce(
     from gemsnn.training.lock import locked
     from gemsnn.training.signals import StopSignals
 
+    if report_only:
+        _print_results(rewrite(out))
+        return
     changes: dict[str, Any] = dict(parse_assignment(text) for text in settings or [])
     if seeds is not None:
         changes["seeds"] = tuple(range(seeds))
@@ -101,7 +107,6 @@ def reproduce(
                 raise
             raise ConfigError(f"too few runs are done to conclude anything: {error}") from None
     _print_results(finished)
-    say(f"Report: {finished.report}")
     if failed:
         raise typer.Exit(1)
 
@@ -134,3 +139,4 @@ def _print_results(finished: "Finished") -> None:
     for claim in finished.claims:
         table.add_row(claim.name, claim.verdict, text(claim.evidence[0].estimate))
     print_table(table)
+    say(f"Report: {finished.report}")

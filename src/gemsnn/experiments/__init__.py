@@ -2,7 +2,7 @@
 
 from gemsnn.experiments.claims import Claim, judge
 from gemsnn.experiments.protocol import FULL, QUICK, Protocol
-from gemsnn.experiments.reproduce import Finished, Plan, carry_out, conclude, plan
+from gemsnn.experiments.reproduce import Finished, Plan, carry_out, conclude, plan, rewrite
 from gemsnn.experiments.results import Results, read_results
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "judge",
     "plan",
     "read_results",
+    "rewrite",
 ]

@@ -16,8 +16,9 @@ from gemsnn.experiments.data import check_usable, needs_resplit, resplit_files, 
 from gemsnn.experiments.example import Shown, show
 from gemsnn.experiments.protocol import Protocol
 from gemsnn.experiments.report import report
-from gemsnn.experiments.results import Results, gather, to_json, versions, write_results
-from gemsnn.experiments.sweep import Ended, Executor, Run, planned, sweep
+from gemsnn.experiments.results import Results, gather, read_results, to_json, versions, write_results
+from gemsnn.experiments.sweep import Ended, Executor, Run, planned, run_directory, sweep
+from gemsnn.training import read_config
 from gemsnn.training.files import write_whole
 
 
@@ -121,26 +122,39 @@ def conclude(what: Plan, ended: Sequence[Ended]) -> Finished:
         "versions": versions(),
         "when": time.strftime("Made on %Y-%m-%d at %H:%M %Z"),
     }
-    results = gather(what.protocol, what.runs, ended, about)
+    return _write(gather(what.protocol, what.runs, ended, about), what.folder)
+
+
+def rewrite(folder: Path) -> Finished:
+    """Figures, verdicts and report anew from a directory's results.json; nothing is run."""
+    results, _ = read_results(folder / "results.json")
+    return _write(results, folder)
+
+
+def _write(results: Results, folder: Path) -> Finished:
     claims = judge(results)
-    shown = _example(what, results)
-    write_results(what.folder / "results.json", to_json(results, as_records(claims)))
-    place = what.folder / "figures"
+    shown = _example(results, folder)
+    write_results(folder / "results.json", to_json(results, as_records(claims)))
+    place = folder / "figures"
     place.mkdir(exist_ok=True)
     for name, panels in figures.all_figures(results, shown).items():
         figures.save(panels, place / name)
-    page = what.folder / "report.html"
+    page = folder / "report.html"
     write_whole(page, report(results, claims, shown).encode())
     return Finished(results, claims, page)
 
 
-def _example(what: Plan, results: Results) -> Shown | None:
-    """What the network with most compartments makes of the first test example."""
+def _example(results: Results, folder: Path) -> Shown | None:
+    """What the network with most compartments makes of the first test example; None if the files are gone."""
     K = results.compartments[-1]
-    seed = results.of(K)[0].seed
-    run = next(run for run in what.runs if run.n_compartments == K and run.seed == seed)
-    with open_prepared(run.data) as data:
-        return show(data, run.directory.load_model("best"), K)
+    run = run_directory(folder, K, results.of(K)[0].seed)
+    if not run.config.exists():
+        return None
+    _, path = read_config(run.config)
+    if path is None or not path.exists():
+        return None
+    with open_prepared(path) as data:
+        return show(data, run.load_model("best"), K)
 
 
 def command_line(arguments: Sequence[str]) -> str:

@@ -29,6 +29,11 @@ ROUNDS = 3  # how often runs whose process was killed are begun anew
 PROGRESS_SECONDS = 1.0
 
 
+def run_directory(folder: Path, n_compartments: int, seed: int) -> RunDirectory:
+    """Where the run (K, seed) of a reproduction lives."""
+    return RunDirectory(folder / "runs" / f"K{n_compartments:02d}-seed{seed}")
+
+
 @dataclass(frozen=True)
 class Run:
     """One (K, seed): what to train, on what, where."""
@@ -44,11 +49,11 @@ class Run:
 
     @property
     def name(self) -> str:
-        return f"K{self.n_compartments:02d}-seed{self.seed}"
+        return self.directory.path.name
 
     @property
     def directory(self) -> RunDirectory:
-        return RunDirectory(self.folder / "runs" / self.name)
+        return run_directory(self.folder, self.n_compartments, self.seed)
 
     @property
     def cost(self) -> float:
