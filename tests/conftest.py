@@ -1,6 +1,6 @@
 """What all tests share: reproducible hypothesis runs, and figures that need no screen.
 
-``HYPOTHESIS_PROFILE=explore`` draws new and many more cases than the fixed ones that run by default.
+``HYPOTHESIS_PROFILE=explore`` draws new cases, ten times as many as the fixed ones that run by default.
 """
 
 import os

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from problems import (
     Problem,
     assert_close,
     assert_parameters_close,
     assert_results_close,
+    examples,
     make_problem,
     problems,
     uniforms_off_threshold,
@@ -42,13 +43,13 @@ def check_learning(problem: Problem) -> None:
     problem.network.check_parameters(result.parameters)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(problems())
 def test_learning_gives_the_same_spikes_weights_and_importances(problem):
     check_learning(problem)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(problems(lengths=LONG, most_compartments=5))
 def test_learning_over_several_blocks_gives_the_same_spikes_weights_and_importances(problem):
     check_learning(problem)
@@ -87,7 +88,7 @@ def test_a_filter_longer_than_the_sequence_learns_the_same(T):
     check_learning(make_problem(network, gemsnn.GEM(0.01), T, K=2))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems())
 def test_in_float32_learning_gives_the_same_spikes_and_the_weights_to_rounding(problem):
     single = problem.parameters.astype(np.float32)
@@ -99,7 +100,7 @@ def test_in_float32_learning_gives_the_same_spikes_and_the_weights_to_rounding(p
     assert_results_close(result, expected, FLOAT32_TOLERANCE)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(problems(), st.booleans())
 def test_free_running_gives_the_same_spikes(problem, batched):
     network = problem.network
@@ -114,7 +115,7 @@ def test_free_running_gives_the_same_spikes(problem, batched):
     np.testing.assert_array_equal(*runs)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems())
 def test_in_float32_free_running_gives_the_same_spikes(problem):
     single = problem.parameters.astype(np.float32)
@@ -140,7 +141,7 @@ def test_a_spike_is_decided_by_its_probability_to_the_last_digits():
     assert clear.mean() > 0.8
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(problems())
 def test_the_log_likelihood_estimate_is_the_same(problem):
     arguments = (problem.network, problem.parameters, problem.inputs, problem.targets, problem.K, problem.seed)
@@ -148,7 +149,7 @@ def test_the_log_likelihood_estimate_is_the_same(problem):
     assert values[0] == pytest.approx(values[1], rel=FLOAT64_TOLERANCE, abs=FLOAT64_TOLERANCE)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(lengths=st.integers(1, 120), most_compartments=4), st.lists(st.booleans(), min_size=120, max_size=120))
 def test_streams_that_learn_and_run_freely_by_turns_are_the_same(problem, learns):
     fast, slow = (
@@ -167,7 +168,7 @@ def test_streams_that_learn_and_run_freely_by_turns_are_the_same(problem, learns
     assert fast.predict() == slow.predict()
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(problems(lengths=st.sampled_from([1, 20, 140])), st.sampled_from([np.float32, np.float64]))
 @example(make_problem(paper_like(), gemsnn.GEM(0.01, gamma=1.0), T=270, K=7), np.float32)
 def test_learning_does_not_depend_on_the_number_of_threads(problem, dtype):

@@ -7,6 +7,7 @@ from scipy.special import softmax
 
 import gemsnn
 from gemsnn.inference import class_patterns, count_votes, decide, predict, vote_probabilities
+from gemsnn.inference.decoders import predict_by_likelihood
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,11 @@ def test_the_likelihood_decoder_is_the_softmax_of_the_clamped_log_likelihoods(dt
     np.testing.assert_array_equal(prediction.classes, scores.argmax(axis=1))
     np.testing.assert_allclose(prediction.confidence, softmax(scores, axis=1).max(axis=1), atol=tolerance)
     assert (prediction.votes.sum(axis=1) == 7).all()
+    again, estimates = predict_by_likelihood(
+        network, parameters, INPUTS.astype(np.uint8), 7, used.astype(np.uint8), seed=3, first_example=10
+    )
+    np.testing.assert_array_equal(again.probabilities, prediction.probabilities)
+    np.testing.assert_allclose(estimates, scores, rtol=tolerance)
 
 
 @pytest.mark.parametrize("feedback", [True, False])

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from problems import assert_close, assert_parameters_close, assert_results_close, make_problem, problems
+from problems import assert_close, assert_parameters_close, assert_results_close, examples, make_problem, problems
 
 import gemsnn
 from gemsnn.engine.randomness import Uniforms
@@ -45,7 +45,7 @@ def learn_in_pieces(problem, engine, borders, **options):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=40)
+@examples(40)
 @given(problem=problems(), data=st.data())
 def test_pieces_run_one_after_the_other_equal_the_whole(engine, problem, data):
     borders = sorted(data.draw(st.sets(st.integers(1, max(1, problem.T - 1)), max_size=4))) if problem.T > 1 else []
@@ -67,7 +67,7 @@ def test_pieces_of_a_long_sequence_equal_the_whole(engine, gamma, borders, netwo
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=25)
+@examples(25)
 @given(problem=problems(lengths=st.sampled_from([1, 10, 48, 49, 100, 130])))
 def test_learning_equals_as_many_steps_of_a_stream(engine, problem):
     whole = problem.learn(engine, seed=problem.seed)

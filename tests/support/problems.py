@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
 import gemsnn
 from gemsnn.engine import reference
+
+
+def examples(number: int) -> settings:
+    """How many cases hypothesis draws: ``number``, or ten times as many when it is told to explore."""
+    return settings(max_examples=number * (10 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 1))
 
 
 @dataclass(frozen=True, eq=False)

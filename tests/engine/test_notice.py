@@ -1,0 +1,28 @@
+"""The first run on a machine compiles, says so once, and keeps the result."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import numpy as np
+from gemsnn.engine.kernel import filter_spikes
+for dtype in (np.float32, np.float64):  # compiles twice
+    filter_spikes(np.ones((3, 2), dtype=np.uint8), np.ones((1, 2), dtype=dtype), 0)
+"""
+
+
+def run_with_cache(folder) -> str:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    finished = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stderr
+
+
+def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path):
+    first, second = run_with_cache(tmp_path), run_with_cache(tmp_path)
+    assert first.count("gemsnn: compiling the engine") == 1
+    assert first.count("\n") == 1
+    assert second == ""
