@@ -27,10 +27,10 @@ BATCH = 128  # sequences at a time, so that spikes need not all be held
 class Prediction(NamedTuple):
     """Of N sequences and C classes."""
 
-    classes: NDArray[np.int64]  # (N,): index of the class
-    probabilities: NDArray[np.float64]  # (N, C)
-    votes: NDArray[np.int64]  # (N, C): compartments a class; for the likelihood decoder, samples that prefer it
-    hidden_spikes_per_step: NDArray[np.float64]  # (N,): summed over compartments
+    classes: NDArray[np.int64]  #: (N,): index of the class
+    probabilities: NDArray[np.float64]  #: (N, C)
+    votes: NDArray[np.int64]  #: (N, C): compartments a class; for the likelihood decoder, samples that prefer it
+    hidden_spikes_per_step: NDArray[np.float64]  #: (N,): summed over compartments
 
     @property
     def confidence(self) -> NDArray[np.float64]:

@@ -22,14 +22,14 @@ _DRAWS_AHEAD = 64  # steps drawn at a time
 class StreamInfo(NamedTuple):
     """What one step is worth knowing for."""
 
-    time: int  # steps since the last reset, this one included
-    spikes: NDArray[np.bool_]  # (K, n_neurons)
-    log_likelihood: NDArray[np.float64]  # (K,): of the visible spikes of this step
-    log_weights: NDArray[np.float64]  # (K,)
-    importance: NDArray[np.float64]  # (K,)
-    counts: NDArray[np.int64]  # (K, n_visible): visible spikes of the free-running steps so far
-    votes: NDArray[np.int64]  # (n_visible,): one vote a compartment; 0 before any free-running step
-    probabilities: NDArray[np.float64]  # (n_visible,): SoftMax of the votes
+    time: int  #: steps since the last reset, this one included
+    spikes: NDArray[np.bool_]  #: (K, n_neurons)
+    log_likelihood: NDArray[np.float64]  #: (K,): of the visible spikes of this step
+    log_weights: NDArray[np.float64]  #: (K,)
+    importance: NDArray[np.float64]  #: (K,)
+    counts: NDArray[np.int64]  #: (K, n_visible): visible spikes of the free-running steps so far
+    votes: NDArray[np.int64]  #: (n_visible,): one vote a compartment; 0 before any free-running step
+    probabilities: NDArray[np.float64]  #: (n_visible,): SoftMax of the votes
 
 
 class Stream:

@@ -14,11 +14,11 @@ from gemsnn.model.checks import whole_number
 class Reliability(NamedTuple):
     """Predictions sorted by confidence into bins; means are NaN in empty bins."""
 
-    edges: NDArray[np.float64]  # (n_bins + 1,): bin m holds confidences in (edges[m], edges[m + 1]]
-    counts: NDArray[np.int64]  # (n_bins,)
-    confidence: NDArray[np.float64]  # (n_bins,): mean confidence
-    accuracy: NDArray[np.float64]  # (n_bins,): share that is right
-    ece: float  # sum over bins of counts / N * |accuracy - confidence|
+    edges: NDArray[np.float64]  #: (n_bins + 1,): bin m holds confidences in (edges[m], edges[m + 1]]
+    counts: NDArray[np.int64]  #: (n_bins,)
+    confidence: NDArray[np.float64]  #: (n_bins,): mean confidence
+    accuracy: NDArray[np.float64]  #: (n_bins,): share that is right
+    ece: float  #: sum over bins of ``counts / N * |accuracy - confidence|``
 
     @property
     def n_bins(self) -> int:

@@ -15,8 +15,8 @@ from gemsnn.model.checks import whole_number
 class Communication(NamedTuple):
     """Real numbers sent at each learning step."""
 
-    to_processor: int  # K |X|: each visible neuron reports a loss a compartment
-    to_neurons: int  # K (|X| + |H|): every neuron receives K importance weights
+    to_processor: int  #: ``K |X|``: each visible neuron reports a loss a compartment
+    to_neurons: int  #: ``K (|X| + |H|)``: every neuron receives K importance weights
 
 
 def communication(network: Network, n_compartments: int) -> Communication:

@@ -64,19 +64,19 @@ class TrainingState:
 class Learned(NamedTuple):
     """What is worth knowing of one learned example."""
 
-    position: int  # examples learned, this one included
-    log_likelihood: float  # of the desired output, estimated over the compartments while learning
-    hidden_spikes_per_step: float  # summed over compartments
-    seconds: float  # by the clock
+    position: int  #: examples learned, this one included
+    log_likelihood: float  #: of the desired output, estimated over the compartments while learning
+    hidden_spikes_per_step: float  #: summed over compartments
+    seconds: float  #: by the clock
 
 
 class Evaluated(NamedTuple):
     """What is worth knowing of an evaluation."""
 
     record: Record
-    is_best: bool  # by validation
+    is_best: bool  #: by validation
     is_best_on_test: bool
-    seconds: float  # by the clock
+    seconds: float  #: by the clock
 
 
 class Observer(Protocol):
