@@ -194,6 +194,13 @@ def test_other_inputs_than_fitted_are_refused(fitted):
         fitted.predict(np.zeros((2, 20, 5)))
 
 
+def test_a_fitted_classifier_goes_to_other_processes(fitted, problem):
+    import pickle
+
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(copy.predict_proba(problem[0]), fitted.predict_proba(problem[0]))
+
+
 # ---- settings
 
 

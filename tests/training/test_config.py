@@ -1,4 +1,6 @@
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,6 +80,19 @@ def test_the_paper_preset_has_the_paper_s_settings_and_can_be_changed():
     assert network.synaptic_filter == gemsnn.RaisedCosine(n_basis=3, duration=10)
     with pytest.raises(ConfigError, match=r"preset = 'article'.*'paper'"):
         TrainingConfig.make(preset="article")
+
+
+def test_the_documentation_has_every_setting_with_its_default():
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", page, re.MULTILINE))
+    for name, field in TrainingConfig.model_fields.items():
+        if name.endswith("_filter"):
+            assert f"`{name}`" in page
+        elif field.default is None:
+            assert rows[name] == "none", name
+        else:
+            value = json.loads(rows[name].strip("`"))
+            assert (tuple(value) if isinstance(value, list) else value) == field.default, name
 
 
 @pytest.mark.parametrize("preset", [None, *PRESETS])
