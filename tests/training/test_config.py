@@ -72,6 +72,17 @@ def test_early_stopping_without_validation_examples_is_a_contradiction():
         TrainingConfig.make(patience=2, validation_fraction=0)
 
 
+def test_evaluations_are_either_regular_or_at_chosen_points():
+    with pytest.raises(ConfigError, match="eval_every and eval_at cannot both be given"):
+        TrainingConfig.make(eval_every=10, eval_at=[3])
+
+
+@pytest.mark.parametrize("given", [gemsnn.RaisedCosine(2, 7, 0.5), gemsnn.Exponential((1.5, 4.0), 7)])
+def test_filters_may_be_given_as_objects(given):
+    config = TrainingConfig.make(synaptic_filter=given, somatic_filter=given)
+    assert config.network(4, 2).synaptic_filter == config.network(4, 2).somatic_filter == given
+
+
 def test_the_paper_preset_has_the_paper_s_settings_and_can_be_changed():
     config = TrainingConfig.make(preset="paper", n_compartments=5)
     assert (config.learning_rate, config.kappa, config.gamma, config.n_hidden) == (1e-3, 0.9, 0.9, 200)

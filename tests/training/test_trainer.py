@@ -184,6 +184,23 @@ def test_figures_are_those_of_inference_and_metrics(data):
             assert figures["hidden_spikes_per_step"] == pytest.approx(found.hidden_spikes_per_step.mean())
 
 
+def test_the_likelihood_decoder_and_the_log_likelihood_may_come_from_one_run(data):
+    """With as many compartments as realisations they share it; the figures are the same as from two."""
+    shared, apart = ({"decoder": "likelihood", "compartments": K, "likelihood_samples": 4} for K in (4, 5))
+    records = []
+    for settings in (shared, apart):
+        config = toy.config(inference_compartments=settings.pop("compartments"), **settings)
+        trainer = Trainer(config, data)
+        trainer.run(stop=lambda trainer=trainer: trainer.position == 10)
+        records.append(trainer.evaluate().record)
+    assert records[0]["test"]["log_likelihood"] == pytest.approx(records[1]["test"]["log_likelihood"], rel=1e-6)
+    seed = derived_seed(0, Purpose.TEST)
+    X = data.test.read(np.arange(len(data.test)))
+    found = gemsnn.predict(trainer.network, trainer.state.parameters, X, 4, decoder="likelihood", seed=seed)
+    brier = gemsnn.metrics.brier_score(data.test.labels, found.probabilities)
+    assert records[0]["test"]["brier"] == pytest.approx(brier, rel=1e-6)
+
+
 @pytest.mark.parametrize("criterion", ["accuracy", "nll", "log_likelihood"])
 def test_the_best_model_is_the_first_with_the_best_validation_and_the_test_set_has_its_own(data, criterion):
     noting = Noting()
