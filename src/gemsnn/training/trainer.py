@@ -109,7 +109,7 @@ class Trainer:
         self._patterns = class_patterns(len(data.classes), data.n_steps)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
-        self._eval_every = config.eval_every or len(self.training) * data.n_steps
+        self._evaluate_at = self._positions_to_evaluate_at()
 
     # ---- where we are
 
@@ -130,17 +130,12 @@ class Trainer:
     @property
     def evaluation_due(self) -> bool:
         """Whether the position is one to evaluate at, and that has not been done."""
-        position, T = self.position, self.data.n_steps
-        if position == 0 or self.state.progress.evaluated == position:
-            return False
-        return position == self.total or self._points_up_to(position * T) > self._points_up_to((position - 1) * T)
+        return self.position in self._evaluate_at and self.state.progress.evaluated != self.position
 
     @property
     def evaluations_left(self) -> int:
         """Evaluations still to come, if the run is not stopped early."""
-        T, last = self.data.n_steps, self.total - 1
-        # Points before the last example, and the evaluation at the end.
-        return max(0, self._points_up_to(last * T) - self._points_up_to(self.position * T)) + (self.position <= last)
+        return sum(position > self.position for position in self._evaluate_at)
 
     def parameters(self) -> Parameters:
         """The weights that make the model: the average if there is one, else the latest."""
@@ -236,11 +231,12 @@ class Trainer:
 
     # ---- inside
 
-    def _points_up_to(self, time_samples: int) -> int:
-        """How many of the points to evaluate at are reached after so many time steps."""
-        if self.config.eval_at:
-            return sum(point <= time_samples for point in self.config.eval_at)
-        return time_samples // self._eval_every
+    def _positions_to_evaluate_at(self) -> frozenset[int]:
+        """Positions at which a point to evaluate at is reached, and the last."""
+        T = self.data.n_steps
+        every = self.config.eval_every or len(self.training) * T
+        points = self.config.eval_at or range(every, self.total * T, every)
+        return frozenset({-(-point // T) for point in points if point < self.total * T} | {self.total})
 
     def _next_index(self) -> int:
         """Which training example comes next."""

@@ -1,0 +1,192 @@
+"""The report page and the figures, looked at as files, as text, and in a real browser."""
+
+import re
+import struct
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from browser import Browser, find_chromium
+from made_up_results import made_up
+
+import gemsnn.experiments.report as parts
+from gemsnn.experiments import figures, judge
+from gemsnn.experiments.example import Shown
+from gemsnn.experiments.report import report
+
+
+@pytest.fixture(scope="module")
+def shown() -> Shown:
+    rng = np.random.default_rng(0)
+    return Shown(
+        label=1,
+        name="a <made up> recording",
+        classes=(0, 1, 2),
+        n_compartments=4,
+        inputs=rng.random((80, 676)) < 0.1,
+        picture=rng.random((2, 26, 26)),
+        hidden=rng.random((80, 4, 30)) < 0.2,
+        visible=rng.random((80, 4, 3)) < 0.3,
+    )
+
+
+@pytest.fixture(scope="module")
+def results():
+    made = made_up(
+        log_likelihood=lambda K, seed, i: -30 + 5 * i + 0.1 * K + 0.1 * seed,
+        accuracy=lambda K, seed, i: 0.7 + 0.01 * seed + 0.05 * i,
+        ece=lambda K, seed, i: 0.3 - 0.01 * K + 0.01 * seed,
+    )
+    made.failed.append({"name": "K20-seed3", "status": "failed", "error": "out of <luck>"})
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(results, shown, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(report(results, judge(results), shown))
+    return path
+
+
+class Structure(HTMLParser):
+    VOID = frozenset({"meta", "link", "br", "img", "hr"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "xlink:href", "action"):
+                self.links.append(value or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_self_contained(page: Path) -> None:
+    structure = Structure()
+    structure.feed(page.read_text())
+    assert structure.open == []
+    assert len(structure.ids) == len(set(structure.ids)), "an id is used twice"
+    for link in structure.links:
+        assert link.startswith(("#", "data:")), link
+        if link.startswith("#"):
+            assert link[1:] in structure.ids
+    assert not re.search(r"url\((?!#)", page.read_text())
+    assert "<script" not in page.read_text()
+
+
+def test_the_page_says_first_where_the_data_come_from(results, page: Path) -> None:
+    body = page.read_text().split("<body>")[1]
+    assert body.index("SIMULATED DATA") < body.index("<h1>")
+    assert "REAL DATA" in parts._provenance({"data": {**results.about["data"], "simulated": False}})
+
+
+def test_every_verdict_and_number_is_on_the_page(results, page: Path) -> None:
+    text = page.read_text()
+    for claim in judge(results):
+        assert claim.claim.replace("K^I", "K<sup>I</sup>") in text
+    for name in type(results.protocol).model_fields:
+        assert f"<code>{name}</code>" in text
+    assert "gemsnn reproduce" in text
+    assert f"{100 * results.estimate(20, 'accuracy', 'final').mean:.1f}" in text
+    assert "a &lt;made up&gt; recording" in text
+
+
+def test_a_contradiction_of_the_paper_is_said() -> None:
+    text = parts._verdicts(judge(made_up(accuracy=lambda K, seed, i: 0.9 - 0.01 * K + 0.001 * seed)))
+    card = text[text.index("The test accuracy rises with K") :][:200]
+    assert "not supported" in card
+
+
+def test_failed_runs_are_on_the_page(page: Path) -> None:
+    text = page.read_text()
+    assert "K20-seed3" in text
+    assert "out of &lt;luck&gt;" in text
+
+
+def test_reliability_puts_the_seeds_together() -> None:
+    results = made_up()
+    for place, run in enumerate(results.of(1)):
+        run.records[-1]["test"]["reliability"] = {
+            "counts": [0] * 8 + [2, 10 * (place == 0)],
+            "confidence": [None] * 8 + [0.85, 0.95 if place == 0 else None],
+            "accuracy": [None] * 8 + [0.1 * place, 0.5 if place == 0 else None],
+        }
+    counts, confidence, accuracy = figures.pooled_reliability(results, 1, "vote", "final")
+    assert counts.tolist() == [0] * 8 + [10, 10]
+    assert confidence[8:] == pytest.approx([0.85, 0.95])
+    assert accuracy[8:] == pytest.approx([0.2, 0.5])
+
+
+def test_figures_are_files_that_hold_what_was_drawn(results, shown, tmp_path: Path) -> None:
+    panels = figures.all_figures(results, shown)["figure-a"]
+    figures.save(panels, tmp_path / "a")
+    svg = ElementTree.parse(tmp_path / "a.svg").getroot()
+    words = " ".join(element.text or "" for element in svg.iter("{http://www.w3.org/2000/svg}text"))
+    assert "compartments K" in words
+    width, height = struct.unpack(">II", (tmp_path / "a.png").read_bytes()[16:24])
+    assert width > height > 300
+
+
+def test_inline_figures_take_the_pages_ink(results) -> None:
+    svg = figures.inline(figures.costs(results), "costs")
+    assert "currentColor" in svg
+    assert figures.INK not in svg
+    ElementTree.fromstring(svg)
+
+
+needs_browser = pytest.mark.skipif(find_chromium() is None, reason="no Chromium is installed")
+
+
+@needs_browser
+def test_a_browser_draws_it_at_every_size_and_colour_without_complaint(page: Path) -> None:
+    with Browser(find_chromium() or "") as browser:
+        ink = {}
+        for width in (1280, 390):
+            for dark in (False, True):
+                browser.open(page, width, dark=dark)
+                assert browser.evaluate("document.documentElement.scrollWidth") <= width, "it can be scrolled sideways"
+                sizes = browser.evaluate(
+                    "[...document.querySelectorAll('figure svg')].map(s => [s.getBoundingClientRect().width, "
+                    "s.getBoundingClientRect().height, s.querySelectorAll('path, use, image').length])"
+                )
+                assert len(sizes) == 22
+                for drawn_width, drawn_height, shapes in sizes:
+                    assert drawn_width > 200
+                    assert drawn_height > 150
+                    assert shapes > 1
+                loaded = browser.evaluate(
+                    "Promise.all([...document.querySelectorAll('image')].map(i => { const p = new Image(); "
+                    "p.src = i.href.baseVal; return p.decode().then(() => p.naturalWidth) }))"
+                )
+                assert len(loaded) == 3
+                assert all(width > 0 for width in loaded)
+                ink[width, dark] = browser.evaluate(
+                    "[document.body, document.querySelector('figure svg text')].map(e => getComputedStyle(e))"
+                    ".map((s, i) => i ? s.fill : s.backgroundColor)"
+                )
+        assert ink[1280, False] != ink[1280, True]  # text and paper both follow the colour scheme
+        for paper, text in ink.values():
+            assert abs(_brightness(paper) - _brightness(text)) > 0.5
+        assert browser.problems == []
+        assert [url for url in browser.requests if not url.startswith(("data:", "file:"))] == []
+
+
+def _brightness(colour: str) -> float:
+    red, green, blue = (int(part) for part in re.findall(r"\d+", colour)[:3])
+    return (0.3 * red + 0.59 * green + 0.11 * blue) / 255

@@ -1,0 +1,64 @@
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from made_up_results import made_up
+
+from gemsnn.experiments import judge
+from gemsnn.experiments.claims import as_records
+from gemsnn.experiments.results import to_json, write_results
+from gemsnn.experiments.results_page import BEGIN, END, main
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return reproduction(tmp_path / "made", simulated=True)
+
+
+def reproduction(folder: Path, simulated: bool) -> Path:
+    results = made_up(accuracy=lambda K, seed, i: 0.5 + 0.02 * K + 0.001 * seed)
+    results.about["data"]["simulated"] = simulated
+    results.about["versions"] |= {"python": "3.11", "numpy": "2", "numba": "0", "processor": "a <fast> one"}
+    (folder / "figures").mkdir(parents=True)
+    for name in ("figure-a", "example"):
+        (folder / "figures" / f"{name}.svg").write_text("<svg/>")
+    write_results(folder / "results.json", to_json(results, as_records(judge(results))))
+    return folder
+
+
+def test_the_page_holds_verdicts_figures_and_numbers(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "results.md"
+    page.parent.mkdir()
+    main([str(folder), "--out", str(page)])
+    text = page.read_text()
+    assert "gemsnn reproduce" in text
+    assert "**supported**" in text
+    assert "| 20 | -10.00 ± 0.00 | 90.2 ± 0.2 |" in text
+    assert "(figures/results/simulated/figure-a.svg)" in text
+    assert (page.parent / "figures/results/simulated/figure-a.svg").exists()
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    for before, after in pairwise(tables):
+        if set(after) <= set("|-:"):
+            assert before.replace("\\|", "").count("|") == after.count("|")
+
+
+def test_what_was_written_by_hand_is_kept(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    main([str(folder), "--out", str(page)])
+    page.write_text(page.read_text().replace(BEGIN, f"{BEGIN}\n\nMy thoughts.\n\n").replace("# Results", "# Changed"))
+    main([str(folder), "--out", str(page)])
+    text = page.read_text()
+    assert text.index(BEGIN) < text.index("My thoughts.") < text.index(END)
+    assert "# Changed" not in text
+
+
+def test_no_picture_of_a_real_recording_is_copied(tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    main([str(reproduction(tmp_path / "real", simulated=False)), "--out", str(page)])
+    assert [path.name for path in tmp_path.rglob("figures/results/*/*")] == ["figure-a.svg"]
+    assert "real recordings" in page.read_text()
+
+
+def test_a_missing_reproduction_is_one_message(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"error: .*results\.json"):
+        main([str(tmp_path / "nothing"), "--out", str(tmp_path / "results.md")])
