@@ -150,8 +150,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "compartments": (1, 2, 5, 20),
         "n_hidden": 50,
         "epochs": 3,
-        "evaluation_points": (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0),
-        "per_class": (60, 20),
+        "evaluation_points": (1 / 16, 1 / 4, 1 / 2, 1.0),
+        "per_class": (100, 40),
     },
 }
 
