@@ -12,6 +12,8 @@ author = "The gemsnn developers"
 version = release = __version__
 html_title = f"gemsnn {version}"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["gemsnn.css"]
 html_show_copyright = False
 html_show_sphinx = False
 
