@@ -1,7 +1,6 @@
 """`gemsnn data`: real recordings in, simulated ones where there are none, and a look at what is inside."""
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperCommand
 
+from gemsnn.cli.output import say, warnings_as_lines
 from gemsnn.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -84,7 +84,12 @@ def import_(
     allow_missing: Annotated[bool, typer.Option(help="Keep a digit as a class without recordings of it.")] = False,
     skip_damaged: Annotated[bool, typer.Option(help="Leave damaged recordings out instead of stopping.")] = False,
 ) -> None:
-    """Turn a data set's real recordings into one prepared file."""
+    """Turn a data set's real recordings into one prepared file.
+
+    Looks the folder through first and lists what is missing. The file records every choice made.
+
+    Example: gemsnn data import mnist-dvs path/to/mnist-dvs --out mnist-dvs.h5 --digits 0 1 2
+    """
     from gemsnn.events import find_mnist_dvs, find_nmnist, import_recordings
     from gemsnn.events.layouts import ALL_DIGITS
 
@@ -92,7 +97,7 @@ def import_(
     inventory = find_mnist_dvs(folder, wanted, scale) if dataset is _Dataset.MNIST_DVS else find_nmnist(folder, wanted)
     _print_inventory(inventory)
     choices = _changed(inventory.preprocessing, polarity, bin_ms, steps)
-    with _progress("importing", len(inventory.recordings)) as advance, _warnings_as_lines():
+    with _progress("importing", len(inventory.recordings)) as advance, warnings_as_lines():
         recorded = import_recordings(
             inventory,
             out,
@@ -105,11 +110,11 @@ def import_(
             advance=advance,
         )
     for line in recorded["skipped"]:
-        _say(f"left out: {line}")
+        say(f"left out: {line}")
     if split is _Split.AUTO and recorded["split"]["kind"] == "stratified":
         share = f"{100 * test_fraction:g} %"
-        _say(f"The official split leaves a digit without training or test recordings: {share} were drawn, seed {seed}.")
-    _say(f"wrote {out}")
+        say(f"The official split leaves a digit without training or test recordings: {share} were drawn, seed {seed}.")
+    say(f"wrote {out}")
 
 
 @app.command(cls=_DigitsCommand)
@@ -130,7 +135,12 @@ def simulate(
         Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")
     ] = None,
 ) -> None:
-    """Simulate a DVS that watches moving MNIST digits, calibrated on real MNIST-DVS recordings."""
+    """Simulate a DVS that watches moving MNIST digits, calibrated on real MNIST-DVS recordings.
+
+    Training and test never share an image, and the file says that it is simulated.
+
+    Example: gemsnn data simulate --out digits.h5 --digits 0 1 2 --per-class 400 100
+    """
     from gemsnn.events import mnist_dvs_preprocessing
     from gemsnn.events.simulated import simulate_prepared
 
@@ -147,7 +157,7 @@ def simulate(
             aedat_folder=aedat,
             advance=advance,
         )
-    _say(f"wrote {out}: SIMULATED recordings, no camera saw them")
+    say(f"wrote {out}: SIMULATED recordings, no camera saw them")
 
 
 @app.command()
@@ -155,7 +165,10 @@ def info(
     file: Annotated[Path, typer.Argument(metavar="F.h5", help="A prepared file.")],
     verify: Annotated[bool, typer.Option(help="Read everything and compare it with the fingerprint.")] = False,
 ) -> None:
-    """Say what a prepared file holds."""
+    """Say what a prepared file holds: recordings, density and duration of each class, and how it was made.
+
+    Example: gemsnn data info digits.h5
+    """
     from gemsnn.events import open_prepared
 
     with open_prepared(file) as data:
@@ -163,7 +176,7 @@ def info(
             data.verify()
         _print_info(data)
         if verify:
-            _say("verified: the content fits the fingerprint")
+            say("verified: the content fits the fingerprint")
 
 
 @app.command()
@@ -173,13 +186,16 @@ def show(
     index: Annotated[int, typer.Option(help="Which recording of the split.")] = 0,
     test: Annotated[bool, typer.Option("--test", help="From the test split instead of the training split.")] = False,
 ) -> None:
-    """Draw a recording: a picture with both polarities, or an animation."""
+    """Draw a recording: a picture with both polarities, or an animation.
+
+    Example: gemsnn data show digits.h5 --index 3 --out digit.gif
+    """
     from gemsnn.events import mnist_dvs_preprocessing, nmnist_preprocessing, open_prepared, read_recording
     from gemsnn.events.aedat import read_aedat_header
     from gemsnn.events.pictures import save_picture
 
     if file.suffix.lower() in (".aedat", ".dat", ".bin"):
-        with _warnings_as_lines():
+        with warnings_as_lines():
             events = read_recording(file)
         choices = nmnist_preprocessing() if file.suffix.lower() == ".bin" else mnist_dvs_preprocessing(4)
         kind = "simulated" if file.suffix.lower() != ".bin" and read_aedat_header(file).simulated else "recorded"
@@ -198,7 +214,7 @@ def show(
             kind = "simulated" if data.attributes["simulated"] else "real"
             title = f"{part.name} {index}: digit {data.classes[part.labels[index]]} ({kind}), {part.names[index]}"
             save_picture(planes, data.preprocessing, out, title=title)
-    _say(f"wrote {out}")
+    say(f"wrote {out}")
 
 
 def _changed(usual: "Preprocessing", polarity: _Polarity, bin_ms: float | None, steps: int | None) -> "Preprocessing":
@@ -257,24 +273,6 @@ def _print_info(data: "PreparedData") -> None:
             facts.add_row(key, escape(str(value)))
     facts.add_row("fingerprint", data.fingerprint)
     console.print(facts)
-
-
-def _say(line: str) -> None:
-    Console().print(escape(line), soft_wrap=True, highlight=False)
-
-
-@contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    """Print warnings as one line each on stderr, without the source line that Python adds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        console = Console(stderr=True)
-
-        def show_line(message: Warning | str, *_: Any, **__: Any) -> None:
-            console.print(f"[yellow]warning:[/] {escape(str(message))}", soft_wrap=True, highlight=False)
-
-        warnings.showwarning = show_line
-        yield
 
 
 @contextmanager
