@@ -27,5 +27,6 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autodoc_default_options = {"exclude-members": "model_config"}  # of pydantic, not ours
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
