@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -23,6 +24,7 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
     protocol, about = results.protocol, results.about
     few = protocol.few_compartments
     low, high = protocol.curves
+    data = about["data"]
     seeds = len({run.seed for run in results.runs})
     sections = [
         _section("verdicts", "Verdicts", _verdicts(claims)),
@@ -60,7 +62,8 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             "decoders",
             "Decoders",
             "<p><em>Vote</em> is the paper's majority rule, its confidence the SoftMax of the votes: with "
-            f"K<sup>I</sup> = 1 it can never exceed 0.58, with {few} never 0.79 (of three classes). "
+            f"K<sup>I</sup> = 1 it is always {_ceiling(1, data):.2f}, with {few} at most {_ceiling(few, data):.2f}, "
+            "whatever was learned; so the ECE of networks with different K<sup>I</sup> should not be compared. "
             "<em>Likelihood</em> clamps the visible neurons to each class's desired pattern and takes the model's own "
             f"posterior, from {protocol.realisations} realisations.</p>"
             + _panels(panels["decoders"], "decoders")
@@ -139,6 +142,11 @@ def _caption(text: str) -> str:
     return f'<p class="caption">{text}</p>'
 
 
+def _ceiling(votes: int, data: dict[str, Any]) -> float:
+    """The confidence of a unanimous vote."""
+    return math.exp(votes) / (math.exp(votes) + len(data["classes"]) - 1)
+
+
 def _bars(results: Results) -> str:
     confidence = 100 * results.protocol.confidence
     return f"Bars and shades: {confidence:g} % intervals over seeds."
@@ -171,9 +179,7 @@ def _verdicts(claims: Sequence[Claim]) -> str:
     cards = []
     for claim in claims:
         kind, mark = MARKS[claim.verdict]
-        rows = "".join(
-            _evidence(item, first) for first, item in zip([True] + [False] * 99, claim.evidence, strict=False)
-        )
+        rows = "".join(_evidence(item, place == 0) for place, item in enumerate(claim.evidence))
         cards.append(
             f'<article class="claim {kind}"><header><span class="mark" aria-hidden="true">{mark}</span>'
             f"<div><h3>{_formula(claim.claim)}</h3>"
