@@ -16,30 +16,7 @@ from numpy.typing import NDArray
 HIDDEN, VISIBLE = 0, 1
 _MASK = (1 << 64) - 1
 _PER_COUNT = 8  # uniforms a step of Philox's counter
-
-
-class _Stream:
-    """The uniforms of one compartment of one example, for hidden (0) or visible (1) neurons."""
-
-    def __init__(self, seed: int, example: int, compartment: int, population: int, start: int) -> None:
-        key = np.array([seed & _MASK, example & _MASK], dtype=np.uint64)
-        # The two low words of the 256-bit counter advance with the draws; the two high words tell the streams apart.
-        counter = np.array([start // _PER_COUNT, 0, population, compartment], dtype=np.uint64)
-        self._bits = np.random.Philox(key=key, counter=counter)
-        self._left = np.empty(0, dtype=np.uint32)
-        if start % _PER_COUNT:
-            self.next(start % _PER_COUNT)
-
-    def next(self, size: int) -> NDArray[np.uint32]:
-        """The next ``size`` numbers."""
-        missing = size - len(self._left)
-        if missing <= 0:
-            numbers, self._left = self._left[:size], self._left[size:]
-            return numbers
-        fresh = self._bits.random_raw((missing + 1) // 2).astype("<u8", copy=False).view("<u4")
-        numbers = np.concatenate([self._left, fresh[:missing]]) if len(self._left) else fresh[:missing]
-        self._left = fresh[missing:]
-        return numbers
+_EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
 
 
 class Uniforms:
@@ -59,19 +36,36 @@ class Uniforms:
         self, seed: int, example: int, n_compartments: int, n_hidden: int, n_visible: int = 0, start: int = 0
     ) -> None:
         self.shape = (n_compartments, n_hidden + n_visible)
-        self._parts = [
-            (compartment, slice(first, first + size), _Stream(seed, example, compartment, population, start * size))
-            for population, first, size in ((HIDDEN, 0, n_hidden), (VISIBLE, n_hidden, n_visible))
-            for compartment in range(n_compartments)
-            if size
-        ]
+        self._position = start
+        self._key = np.array([seed & _MASK, example & _MASK], dtype=np.uint64)
+        self._populations = [(HIDDEN, slice(0, n_hidden)), (VISIBLE, slice(n_hidden, n_hidden + n_visible))]
+        self._philox = np.random.Philox(key=self._key)  # one for all streams: it is moved to where they are
 
     def draw(self, n_steps: int) -> NDArray[np.float64]:
         """The next (n_steps, K, n) uniforms in (0, 1)."""
         uniforms = np.empty((n_steps, *self.shape))
-        for compartment, columns, stream in self._parts:
+        for population, columns in self._populations:
             size = columns.stop - columns.start
-            uniforms[:, compartment, columns] = stream.next(n_steps * size).reshape(n_steps, size)
-        uniforms += 0.5
+            if size:
+                for compartment in range(self.shape[0]):
+                    numbers = self._numbers(compartment, population, self._position * size, n_steps * size)
+                    np.add(numbers.reshape(n_steps, size), 0.5, out=uniforms[:, compartment, columns])
         uniforms *= 2.0**-32
+        self._position += n_steps
         return uniforms
+
+    def _numbers(self, compartment: int, population: int, first: int, size: int) -> NDArray[np.uint32]:
+        """32-bit numbers ``first`` to ``first + size - 1`` of a stream."""
+        count, skip = divmod(first, _PER_COUNT)
+        # The two low words of the 256-bit counter advance with the draws; the two high words tell the streams apart.
+        counter = np.array([count, 0, population, compartment], dtype=np.uint64)
+        self._philox.state = {
+            "bit_generator": "Philox",
+            "state": {"counter": counter, "key": self._key},
+            "buffer": _EMPTY_BUFFER,
+            "buffer_pos": len(_EMPTY_BUFFER),
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+        numbers = self._philox.random_raw((skip + size + 1) // 2).astype("<u8", copy=False).view("<u4")
+        return numbers[skip : skip + size]

@@ -53,7 +53,7 @@ def simulate(
         rows = slice(first, min(first + size, N))
         _run_batch(
             network, parameters, inputs[rows], None if targets is None else targets[rows],
-            [uniforms_of(index) for index in range(rows.start, rows.stop)], spikes[rows], potential[rows],
+            lambda index: uniforms_of(first + index), spikes[rows], potential[rows],
         )  # fmt: skip
 
     with single_threaded_blas():
@@ -71,45 +71,43 @@ def _run_batch(
     parameters: Parameters,
     inputs: NDArray[Any],
     targets: NDArray[Any] | None,
-    uniforms: list[NDArray[np.float64]],
+    uniforms_of: Callable[[int], NDArray[np.float64]],
     spikes: NDArray[np.bool_],
     visible_potential: NDArray[Any],
 ) -> None:
     dtype = parameters.dtype
     plan = layout(network, True, dtype)
     N, T, K, n = spikes.shape
-    taps = plan.synaptic_taps
-    n_inputs = network.n_inputs
+    taps, n_inputs = plan.synaptic_taps, network.n_inputs
     exogenous = np.concatenate([parameters.synaptic[:, :n_inputs].reshape(n, -1), parameters.bias[:, None]], axis=1).T
-    private = np.ascontiguousarray(parameters.synaptic[:, plan.private].reshape(n, -1).T)
+    private = np.ascontiguousarray(parameters.synaptic[:, plan.private].transpose(2, 1, 0))  # (n_basis, n_private, n)
+    # Self-memory as one filter a neuron: (duration, n).
+    own_taps = np.ascontiguousarray(network.somatic_filter.taps.T.astype(dtype) @ parameters.somatic.T)
 
     drive = np.empty((N, T, n), dtype=dtype)
-    thresholds = np.empty((N, T, *uniforms[0].shape[1:]), dtype=dtype)
+    thresholds = np.empty((N, T, K, n if targets is None else network.n_hidden), dtype=dtype)
     for example in range(N):
         drive[example] = filter_spikes(inputs[example], taps, 0) @ exogenous
-        thresholds[example] = _threshold(uniforms[example])
-    history = np.zeros((N, K, plan.history.words, n), dtype=np.uint16)
-    traces = np.zeros((N, K, private.shape[0]), dtype=dtype)
-    # What self-memory adds to a neuron's potential, for every word of its spike history.
-    own_table = np.ascontiguousarray(np.einsum("ic,mvc->imv", parameters.somatic, plan.somatic_table))
-    own = np.zeros((N, K, n), dtype=dtype)
+        _threshold(uniforms_of(example), out=thresholds[example])
+    ring = np.zeros((network.memory, N, K, n), dtype=dtype)  # the last spikes; step t's stand in slot t % memory
+    traces = np.zeros((N, K, *private.shape[:2]), dtype=dtype)
     clamp = np.zeros((N, 0, network.n_visible), dtype=np.uint8) if targets is None else targets
     potential = np.empty((N * K, n), dtype=dtype)
     for t in range(T):
-        np.matmul(traces.reshape(N * K, -1), private, out=potential)
+        np.matmul(traces.reshape(N * K, -1), private.reshape(-1, n), out=potential)
         _fire(
-            t, potential.reshape(N, K, n), drive, thresholds, clamp, own, own_table, plan.history.bits,
-            plan.synaptic_table, plan.private_index, history, traces, spikes, visible_potential,
+            t, potential.reshape(N, K, n), drive, thresholds, clamp, own_taps, taps, ring, traces,
+            spikes, visible_potential,
         )  # fmt: skip
 
 
-def _threshold(uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+def _threshold(uniforms: NDArray[np.float64], out: NDArray[Any]) -> None:
     """logit: a neuron spikes, uniform < sigmoid(u), where u exceeds it."""
     with np.errstate(divide="ignore"):
-        odds = np.divide(uniforms, 1 - uniforms)
-        thresholds = np.log(odds, out=odds)
+        np.divide(uniforms, 1 - uniforms, out=out, casting="same_kind")
+        np.log(out, out=out)
     # A uniform of 0 is below every sigmoid that is not itself 0 in double precision.
-    return np.maximum(thresholds, LEAST_POTENTIAL, out=thresholds)
+    np.maximum(out, LEAST_POTENTIAL, out=out)
 
 
 LEAST_POTENTIAL = -745.2  # below it, sigmoid is 0
@@ -122,17 +120,14 @@ def _fire(
     drive: Any,
     thresholds: Any,
     targets: Any,
-    own: Any,
-    own_table: Any,
-    history_bits: int,
-    synaptic_table: Any,
-    private_index: Any,
-    history: Any,
+    own_taps: Any,
+    taps: Any,
+    ring: Any,
     traces: Any,
     spikes: Any,
     visible_potential: Any,
 ) -> None:
-    """All neurons of all rows at step t: potential, spike, history and what step t + 1 sees of it.
+    """All neurons of all rows at step t: potential, spike, and the traces that step t + 1 sees.
 
     ``potential`` (N, K, n) comes with the private drive. Visible neurons are clamped to (N, T, n_visible) targets; they
     run freely if the targets have no steps.
@@ -141,33 +136,29 @@ def _fire(
     n_visible = targets.shape[2]
     n_hidden = n - n_visible
     clamped = targets.shape[1] > 0
-    n_basis, n_words = synaptic_table.shape[2], history.shape[2]
-    full_word = (1 << history_bits) - 1
+    n_free = n_hidden if clamped else n
+    memory, n_basis, n_private = ring.shape[0], traces.shape[2], traces.shape[3]
     for example in range(N):
         for k in range(K):
             for i in range(n):
-                potential[example, k, i] += drive[example, t, i] + own[example, k, i]
+                potential[example, k, i] += drive[example, t, i]
+            for lag in range(1, min(own_taps.shape[0], t) + 1):
+                slot = (t - lag) % memory
+                for i in range(n):
+                    potential[example, k, i] += own_taps[lag - 1, i] * ring[slot, example, k, i]
             for x in range(n_visible):
                 visible_potential[example, t, k, x] = potential[example, k, n_hidden + x]
-            for i in range(n_hidden if clamped else n):
+            for i in range(n_free):
                 spikes[example, t, k, i] = potential[example, k, i] > thresholds[example, t, k, i]
-            if clamped:
-                for x in range(n_visible):
-                    spikes[example, t, k, n_hidden + x] = targets[example, t, x] != 0
+            for i in range(n_free, n):
+                spikes[example, t, k, i] = targets[example, t, i - n_hidden] != 0
+            now = t % memory
             for i in range(n):
-                bit = np.int64(spikes[example, t, k, i])
-                for word in range(n_words):
-                    longer = (np.int64(history[example, k, word, i]) << 1) | bit
-                    history[example, k, word, i] = longer & full_word
-                    bit = longer >> history_bits
-                own_next = own_table[i, 0, history[example, k, 0, i]]
-                for word in range(1, own_table.shape[1]):
-                    own_next += own_table[i, word, history[example, k, word, i]]
-                own[example, k, i] = own_next
-                source = private_index[i]
-                if source >= 0:
-                    for c in range(n_basis):
-                        trace = synaptic_table[0, history[example, k, 0, i], c]
-                        for word in range(1, synaptic_table.shape[0]):
-                            trace += synaptic_table[word, history[example, k, word, i], c]
-                        traces[example, k, source * n_basis + c] = trace
+                ring[now, example, k, i] = spikes[example, t, k, i]
+            for basis in range(n_basis):
+                for i in range(n_private):
+                    traces[example, k, basis, i] = taps[basis, 0] * ring[now, example, k, i]
+                for lag in range(2, min(taps.shape[1], t + 1) + 1):
+                    slot, tap = (t + 1 - lag) % memory, taps[basis, lag - 1]
+                    for i in range(n_private):
+                        traces[example, k, basis, i] += tap * ring[slot, example, k, i]

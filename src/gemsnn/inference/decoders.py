@@ -155,7 +155,7 @@ def _likelihood(
     if feedback:  # hidden neurons see the pattern: run once a class
         runs = []
         for pattern in patterns:
-            clamp = np.broadcast_to(pattern, (N, *pattern.shape))
+            clamp = np.repeat(pattern[None], N, axis=0)
             runs.append(simulate(network, parameters, inputs, K, uniforms_of, clamp, threads))
         potential = np.stack([run.visible_potential for run in runs])  # (C, N, T, K, n_visible)
         rate = np.mean([_hidden_rate(network, run.spikes) for run in runs], axis=0)

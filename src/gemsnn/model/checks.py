@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
+
+# Contiguous and writeable: Numba would compile anew for a read-only array.
+LAYOUT: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 
 
 def spike_array(name: str, value: ArrayLike, shape: dict[str, int | None]) -> NDArray[np.uint8]:
@@ -15,19 +18,19 @@ def spike_array(name: str, value: ArrayLike, shape: dict[str, int | None]) -> ND
     array = np.asarray(value)
     check_shape(name, array, shape)
     if array.dtype == bool:
-        return np.ascontiguousarray(array).view(np.uint8)
+        return np.require(array, requirements=LAYOUT).view(np.uint8)
     if array.dtype.kind not in "iuf":
         raise DataError(f"{name} must hold spikes, 0 or 1, but its dtype is {array.dtype}")
     wrong = array > 1 if array.dtype == np.uint8 else (array != 0) & (array != 1)  # NaN is neither
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0].tolist())
         raise DataError(f"{name} must hold spikes, 0 or 1, but {name}[{', '.join(map(str, place))}] is {array[place]}")
-    return np.ascontiguousarray(array, dtype=np.uint8)
+    return np.require(array, np.uint8, LAYOUT)
 
 
 def uniform_array(name: str, value: ArrayLike, shape: dict[str, int | None]) -> NDArray[np.float64]:
     """Draws in [0, 1]."""
-    array = np.ascontiguousarray(value, dtype=np.float64)
+    array = np.require(value, np.float64, LAYOUT)
     check_shape(name, array, shape)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise DataError(f"{name} must lie in [0, 1]")
