@@ -17,7 +17,15 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import (
+    EngFormatter,
+    FormatStrFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    PercentFormatter,
+    SymmetricalLogLocator,
+)
 from numpy.typing import NDArray
 
 from gemsnn.experiments.claims import CHOICE_NAMES
@@ -102,6 +110,10 @@ def curve(results: Results, metric: str, reading: Reading) -> Panel:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("processed time samples")
+        if metric == "log_likelihood":  # it begins in the hundreds, and what matters happens near 0
+            axes.set_yscale("symlog", linthresh=1)
+            axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1, subs=[1, 2, 5]))
+            axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
         _finish(axes, metric)
 
     return Panel(draw, f"Test {TITLES[metric]} against processed time samples")
@@ -282,7 +294,9 @@ def _finish(axes: Axes, metric: str) -> None:
     if metric == "accuracy":
         axes.set_ylim(max(low, 0), min(high, 1.01))
         _percent(axes)
-    elif metric != "log_likelihood":
+    elif metric == "log_likelihood":
+        axes.set_ylim(low, min(high, 0))
+    else:
         axes.set_ylim(max(low, 0), high)
     axes.legend(frameon=False)
 

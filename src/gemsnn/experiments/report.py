@@ -44,7 +44,8 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             f"Figure B: over training, K = {low} and K = {high}",
             _panels(panels["figure-b"], "figure-b")
             + _caption(
-                f"The paper's Figure 4. On the test set; accuracy and ECE with K<sup>I</sup> = {few}. " + _bars(results)
+                f"The paper's Figure 4. On the test set; accuracy and ECE with K<sup>I</sup> = {few}. The axis of the "
+                "log-likelihood is logarithmic below -1. " + _bars(results)
             )
             + _panels(panels["figure-b-likelihood"], "figure-bl")
             + _caption("The same networks read out by the likelihood decoder, which the paper does not have."),

@@ -100,7 +100,8 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
         "figure-a": "Figure A (the paper's Figure 3). Left: test log-likelihood (solid) and accuracy (dashed) against "
         "K, K^I = K, at each run's best iteration on the test set, as the paper chose. Right: broadcast load (solid) "
         "and hidden spikes a step (dashed).",
-        "figure-b": f"Figure B (the paper's Figure 4). Over training; accuracy and ECE with K^I = {few}.",
+        "figure-b": f"Figure B (the paper's Figure 4). Over training; accuracy and ECE with K^I = {few}. The axis "
+        "of the log-likelihood is logarithmic below -1.",
         "figure-b-likelihood": "The same networks read out by the likelihood decoder.",
         "choices": "The three ways to choose the iteration; vote with K^I = K.",
         "decoders": "The decoders, at the iteration chosen on validation.",
