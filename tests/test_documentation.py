@@ -9,8 +9,10 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+import typer
 
 import gemsnn
+from gemsnn.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -95,6 +97,26 @@ def test_every_test_named_beside_an_equation_exists(name):
     file, _, function = name.partition("::")
     assert (ROOT / file).is_file()
     assert not function or f"\ndef {function}(" in (ROOT / file).read_text()
+
+
+# ---- the commands
+
+
+def commands(group, words="gemsnn"):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{words} {name}")
+        else:
+            yield f"{words} {name}", command
+
+
+def test_every_command_is_in_the_table_of_commands_and_its_help_has_an_example():
+    table = (ROOT / "docs" / "commands.md").read_text()
+    found = dict(commands(typer.main.get_command(app)))
+    assert len(found) == 8
+    for words, command in found.items():
+        assert f"| `{words} " in table
+        assert f"Example: {words} " in command.help
 
 
 # ---- the API reference
