@@ -153,3 +153,11 @@ def test_without_a_scheduler_there_is_one_clear_message(tmp_path, tiny_protocol,
     runs = runs_in(tmp_path, tiny_protocol, tiny_data)
     with pytest.raises(ConfigError, match="no Dask scheduler answers"):
         do(runs, on_cluster("tcp://127.0.0.1:1"))
+
+
+def test_work_that_is_asked_for_twice_is_done_once(tmp_path, tiny_protocol, tiny_data) -> None:
+    run = runs_in(tmp_path, tiny_protocol, tiny_data)[-1]
+    assert work(run).status == "done"
+    before = {path: path.stat().st_mtime_ns for path in run.directory.path.rglob("*")}
+    assert work(run).status == "done"
+    assert before == {path: path.stat().st_mtime_ns for path in run.directory.path.rglob("*")}

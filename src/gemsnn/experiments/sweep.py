@@ -113,6 +113,8 @@ def work(run: Run, version: str = __version__, parent: int | None = None) -> End
             raise ConfigError(f"this worker has gemsnn {__version__}, the reproduction was started by {version}")
         if not run.folder.is_dir():
             raise ConfigError(f"{run.folder}: not visible from this worker; --out must be on a shared file system")
+        if run.done():  # a cluster may ask twice: what a worker said is lost with it, what it wrote is not
+            return Ended(run.name, "done")
         with open_prepared(run.data) as data:
             outcome = train(
                 run.config, data, run.directory.path, resume=True, observers=[_Reporter(run)], stop=stop
