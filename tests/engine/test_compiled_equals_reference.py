@@ -126,6 +126,20 @@ def test_in_float32_free_running_gives_the_same_spikes(problem):
     np.testing.assert_array_equal(*runs)
 
 
+@pytest.mark.parametrize("same_filter", [True, False])
+@pytest.mark.parametrize(("n_inputs", "n_hidden", "n_visible"), [(0, 13, 3), (4, 14, 3), (3, 30, 2)])
+def test_free_running_gives_the_same_spikes_around_the_width_of_vectors(n_inputs, n_hidden, n_visible, same_filter):
+    somatic = gemsnn.RaisedCosine(3, 10) if same_filter else gemsnn.Exponential((3.0,), 14)
+    topology = gemsnn.Topology.random(n_inputs, n_hidden, n_visible, 0.9)
+    network = gemsnn.Network(topology, gemsnn.RaisedCosine(3, 10), somatic)
+    problem = make_problem(network, gemsnn.GEM(), T=30, K=3)
+    arguments = (network, problem.parameters, problem.inputs, problem.K, problem.seed)
+    before = problem.parameters.copy()
+    runs = [gemsnn.sample(*arguments, engine=engine) for engine in ("compiled", "reference")]
+    np.testing.assert_array_equal(*runs)
+    assert problem.parameters == before
+
+
 def test_a_spike_is_decided_by_its_probability_to_the_last_digits():
     bias = np.concatenate([np.arange(-20 * 16, 20 * 16 + 1) / 16, np.linspace(-40, 40, 1001), [1e4, -1e4, 700, -700]])
     n = len(bias)

@@ -1,13 +1,15 @@
 """A draw depends on what it is for, and on nothing else."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import logit
 
 import gemsnn
-from gemsnn.engine.randomness import Uniforms
+from gemsnn.engine.randomness import Given, Uniforms, _write_odds
 
 
 def draw(n_steps=50, *, seed=1, example=2, K=3, n_hidden=4, n_visible=0, start=0):
@@ -44,6 +46,31 @@ def test_draws_in_several_calls_equal_those_in_one():
     uniforms = Uniforms(1, 2, 3, 4, 2)
     pieces = np.concatenate([uniforms.draw(n) for n in (1, 5, 64, 3)])
     np.testing.assert_array_equal(pieces, draw(73, n_visible=2))
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 5e-7), (np.float64, 1e-15)])
+@pytest.mark.parametrize(("n_hidden", "n_visible"), [(4, 3), (201, 2), (0, 2), (3, 0)])
+def test_logits_are_those_of_the_draws_and_go_on_where_these_stop(dtype, tolerance, n_hidden, n_visible):
+    sizes = {"n_hidden": n_hidden, "n_visible": n_visible}
+    expected = logit(draw(30, **sizes))
+    uniforms, given = Uniforms(1, 2, 3, n_hidden, n_visible), Given(draw(30, **sizes))
+    logits = np.empty(expected.shape, dtype)
+    uniforms.draw(7)
+    uniforms.draw_logits(logits[7:20])
+    uniforms.draw_logits(logits[20:])
+    np.testing.assert_allclose(logits[7:], expected[7:], rtol=tolerance, atol=tolerance)
+    given.draw_logits(logits)
+    np.testing.assert_allclose(logits, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 2e-7), (np.float64, 3e-16)])
+def test_odds_keep_their_digits_at_both_ends(dtype, tolerance):
+    ends = [0, 1, 2, 3, 2**24 + 1, 2**31 - 1, 2**31, 2**32 - 2**24, 2**32 - 3, 2**32 - 2, 2**32 - 1]
+    numbers = np.array([ends], dtype=np.uint32)
+    odds = np.empty((1, 1, len(ends)), dtype)
+    _write_odds(numbers, odds, 0, 0)
+    exact = [Fraction(2 * n + 1, 2**33 - 2 * n - 1) for n in ends]
+    np.testing.assert_allclose(odds[0, 0], [float(value) for value in exact], rtol=tolerance)
 
 
 def test_every_seed_example_compartment_and_population_has_draws_of_its_own():

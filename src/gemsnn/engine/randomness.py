@@ -10,13 +10,27 @@ probability is therefore met to 1.2e-10.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, Protocol
+
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 HIDDEN, VISIBLE = 0, 1
 _MASK = (1 << 64) - 1
 _PER_COUNT = 8  # uniforms a step of Philox's counter
 _EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
+
+
+class Draws(Protocol):
+    """The uniforms of one example."""
+
+    def draw(self, n_steps: int) -> NDArray[np.float64]:
+        """The next (n_steps, K, n) uniforms."""
+
+    def draw_logits(self, out: NDArray[Any]) -> None:
+        """Write log(u / (1 - u)) of the next uniforms to the contiguous (n_steps, K, n) ``out``."""
 
 
 class Uniforms:
@@ -44,15 +58,26 @@ class Uniforms:
     def draw(self, n_steps: int) -> NDArray[np.float64]:
         """The next (n_steps, K, n) uniforms in (0, 1)."""
         uniforms = np.empty((n_steps, *self.shape))
+        for compartment, columns, numbers in self._next_numbers(n_steps):
+            np.add(numbers, 0.5, out=uniforms[:, compartment, columns])
+        uniforms *= 2.0**-32
+        return uniforms
+
+    def draw_logits(self, out: NDArray[Any]) -> None:
+        """Write log(u / (1 - u)) of the next uniforms to the contiguous (n_steps, K, n) ``out``."""
+        for compartment, columns, numbers in self._next_numbers(len(out)):
+            _write_odds(numbers, out, compartment, columns.start)
+        np.log(out, out=out)
+
+    def _next_numbers(self, n_steps: int) -> Iterator[tuple[int, slice, NDArray[np.uint32]]]:
+        """Compartment by compartment, the next (n_steps, size) numbers of a slice of the neurons."""
         for population, columns in self._populations:
             size = columns.stop - columns.start
             if size:
                 for compartment in range(self.shape[0]):
                     numbers = self._numbers(compartment, population, self._position * size, n_steps * size)
-                    np.add(numbers.reshape(n_steps, size), 0.5, out=uniforms[:, compartment, columns])
-        uniforms *= 2.0**-32
+                    yield compartment, columns, numbers.reshape(n_steps, size)
         self._position += n_steps
-        return uniforms
 
     def _numbers(self, compartment: int, population: int, first: int, size: int) -> NDArray[np.uint32]:
         """32-bit numbers ``first`` to ``first + size - 1`` of a stream."""
@@ -69,3 +94,36 @@ class Uniforms:
         }
         numbers = self._philox.random_raw((skip + size + 1) // 2).astype("<u8", copy=False).view("<u4")
         return numbers[skip : skip + size]
+
+
+class Given:
+    """Uniforms in [0, 1] that somebody chose, (T, K, n)."""
+
+    def __init__(self, uniforms: NDArray[np.float64]) -> None:
+        self._uniforms = uniforms
+
+    def draw(self, n_steps: int) -> NDArray[np.float64]:
+        """The first ``n_steps`` of them."""
+        return self._uniforms[:n_steps]
+
+    def draw_logits(self, out: NDArray[Any]) -> None:
+        """Write log(u / (1 - u)) to the (T, K, n) ``out``."""
+        with np.errstate(divide="ignore"):
+            np.divide(self._uniforms, 1 - self._uniforms, out=out, casting="same_kind")
+            np.log(out, out=out)
+        # A uniform of 0 is below every sigmoid that is not itself 0 in double precision.
+        np.maximum(out, LEAST_POTENTIAL, out=out)
+
+
+LEAST_POTENTIAL = -745.2  # below it, sigmoid is 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_odds(numbers: Any, out: Any, compartment: int, first: int) -> None:
+    """u / (1 - u) = (n + 1/2) / (2^32 - n - 1/2) of numbers (T, size), to neurons from ``first``."""
+    half = out.dtype.type(0.5)
+    for t in range(numbers.shape[0]):
+        for i in range(numbers.shape[1]):
+            n = numbers[t, i]
+            complement = np.uint32(~n)  # 2^32 - 1 - n: what is near 1 keeps its digits
+            out[t, compartment, first + i] = (out.dtype.type(n) + half) / (out.dtype.type(complement) + half)

@@ -132,8 +132,8 @@ def predict_by_likelihood(
 def _vote(
     network: Network, parameters: Parameters, inputs: NDArray[Any], K: int, seed: int, example: int, threads: int
 ) -> Prediction:
-    uniforms_of = draws(network, K, inputs.shape[1], seed, example, visible=True)
-    spikes = simulate(network, parameters, inputs, K, uniforms_of, None, threads).spikes
+    draws_of = draws(network, K, seed, example, visible=True)
+    spikes = simulate(network, parameters, inputs, K, draws_of, None, threads).spikes
     counts = spikes[..., network.n_hidden :].sum(axis=1)  # (N, K, C)
     votes = count_votes(counts)
     return Prediction(decide(votes, counts), vote_probabilities(votes), votes, _hidden_rate(network, spikes))
@@ -149,19 +149,19 @@ def _likelihood(
     threads: int,
     patterns: NDArray[np.uint8],
 ) -> tuple[Prediction, NDArray[np.float64]]:
-    uniforms_of = draws(network, K, inputs.shape[1], seed, example, visible=False)
+    draws_of = draws(network, K, seed, example, visible=False)
     N, T = inputs.shape[:2]
     feedback = network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any()
     if feedback:  # hidden neurons see the pattern: run once a class
         runs = []
         for pattern in patterns:
             clamp = np.repeat(pattern[None], N, axis=0)
-            runs.append(simulate(network, parameters, inputs, K, uniforms_of, clamp, threads))
+            runs.append(simulate(network, parameters, inputs, K, draws_of, clamp, threads))
         potential = np.stack([run.visible_potential for run in runs])  # (C, N, T, K, n_visible)
         rate = np.mean([_hidden_rate(network, run.spikes) for run in runs], axis=0)
     else:  # they do not: run once with silent visible neurons, then add what each pattern does to itself
         silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
-        run = simulate(network, parameters, inputs, K, uniforms_of, silence, threads)
+        run = simulate(network, parameters, inputs, K, draws_of, silence, threads)
         own = np.stack([_own_drive(network, parameters, pattern) for pattern in patterns])
         potential = run.visible_potential[None] + own[:, None, :, None, :]
         rate = _hidden_rate(network, run.spikes)
@@ -190,5 +190,6 @@ def _own_drive(network: Network, parameters: Parameters, pattern: NDArray[Any]) 
 
 
 def _hidden_rate(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:
-    rate: NDArray[np.float64] = spikes[..., : network.n_hidden].sum(axis=(2, 3)).mean(axis=1)
+    counts = [np.count_nonzero(sequence[..., : network.n_hidden]) for sequence in spikes]
+    rate: NDArray[np.float64] = np.array(counts) / spikes.shape[1]
     return rate

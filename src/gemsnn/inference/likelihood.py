@@ -46,8 +46,8 @@ def log_likelihood(
     N, T = batch.shape[:2]
     sizes: dict[str, int | None] = {"T": T, "n_visible": network.n_visible}
     clean = spike_array("targets", targets, sizes if single else {"N": N, **sizes}).reshape(N, T, network.n_visible)
-    uniforms_of = draws(network, n_samples, T, seed, example, visible=False)
-    potential = run(network, parameters, batch, n_samples, uniforms_of, clean, engine, threads).visible_potential
+    draws_of = draws(network, n_samples, seed, example, visible=False)
+    potential = run(network, parameters, batch, n_samples, draws_of, clean, engine, threads).visible_potential
     estimate = log_mean_probability(potential, clean[:, :, None, :])
     return float(estimate[0]) if single else estimate
 

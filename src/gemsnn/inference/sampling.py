@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.engine import reference
-from gemsnn.engine.randomness import Uniforms
+from gemsnn.engine.randomness import Draws, Given, Uniforms
 from gemsnn.engine.simulate import Simulation, simulate
 from gemsnn.learning.learn import ENGINES
 from gemsnn.model import Network, Parameters
@@ -51,12 +51,16 @@ def sample(
     batch, single = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
     N, T = batch.shape[:2]
     if uniforms is None:
-        uniforms_of = draws(network, K, T, seed, example, visible=True)
+        draws_of = draws(network, K, seed, example, visible=True)
     else:
         sizes: dict[str, int | None] = {"T": T, "K": K, "n_neurons": network.n_neurons}
-        given = uniform_array("uniforms", uniforms, sizes if single else {"N": N, **sizes})
-        uniforms_of = given.reshape(N, T, K, network.n_neurons).__getitem__
-    spikes = run(network, parameters, batch, K, uniforms_of, None, engine, threads).spikes
+        checked = uniform_array("uniforms", uniforms, sizes if single else {"N": N, **sizes})
+        given = checked.reshape(N, T, K, network.n_neurons)
+
+        def draws_of(n: int) -> Draws:
+            return Given(given[n])
+
+    spikes = run(network, parameters, batch, K, draws_of, None, engine, threads).spikes
     return spikes[0] if single else spikes
 
 
@@ -65,19 +69,19 @@ def run(
     parameters: Parameters,
     inputs: NDArray[Any],
     n_compartments: int,
-    uniforms_of: Callable[[int], NDArray[np.float64]],
+    draws_of: Callable[[int], Draws],
     targets: NDArray[Any] | None,
     engine: str,
     threads: int = 1,
 ) -> Simulation:
     """Without learning, on either engine (see :func:`gemsnn.engine.simulate.simulate`)."""
     if engine == "compiled":
-        return simulate(network, parameters, inputs, n_compartments, uniforms_of, targets, threads)
+        return simulate(network, parameters, inputs, n_compartments, draws_of, targets, threads)
     exact = parameters.astype(np.float64)
     steps = (*inputs.shape[:2], n_compartments)
     spikes, potential = np.zeros((*steps, network.n_neurons), dtype=bool), np.zeros((*steps, network.n_visible))
     for n, sequence in enumerate(inputs):
-        state, uniforms = reference.init(network, n_compartments), uniforms_of(n)
+        state, uniforms = reference.init(network, n_compartments), draws_of(n).draw(inputs.shape[1])
         for t in range(len(sequence)):
             potential[n, t] = reference.potentials(network, exact, state.history)[0][:, network.n_hidden :]
             target_t = None if targets is None else targets[n, t]
@@ -88,16 +92,10 @@ def run(
     return Simulation(spikes, potential)
 
 
-def draws(
-    network: Network, n_compartments: int, n_steps: int, seed: int, example: int, visible: bool
-) -> Callable[[int], NDArray[np.float64]]:
+def draws(network: Network, n_compartments: int, seed: int, example: int, visible: bool) -> Callable[[int], Draws]:
     """The random draws of sequence n: (T, K, n_hidden), or with the visible neurons' (T, K, n_neurons)."""
-
-    def uniforms_of(n: int) -> NDArray[np.float64]:
-        n_visible = network.n_visible if visible else 0
-        return Uniforms(seed, example + n, n_compartments, network.n_hidden, n_visible).draw(n_steps)
-
-    return uniforms_of
+    n_visible = network.n_visible if visible else 0
+    return lambda n: Uniforms(seed, example + n, n_compartments, network.n_hidden, n_visible)
 
 
 def batch_of_sequences(name: str, value: ArrayLike, width: int, width_name: str) -> tuple[NDArray[np.uint8], bool]:
