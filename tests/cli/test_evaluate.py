@@ -38,7 +38,7 @@ def test_by_default_the_model_is_the_best_by_validation(gemsnn, run, data_file):
     assert figures(gemsnn, run, "--data", data_file) == figures(gemsnn, run, "--data", data_file, "--model", "best")
 
 
-@pytest.mark.parametrize("decoder", ["vote", "likelihood"])
+@pytest.mark.parametrize("decoder", ["vote", "likelihood", "per-step"])
 @pytest.mark.parametrize("compartments", [1, 2, 7])
 def test_any_decoder_and_number_of_compartments(gemsnn, run, data_file, decoder, compartments):
     found = figures(gemsnn, run, "--data", data_file, "--decoder", decoder, "--compartments", compartments)

@@ -197,7 +197,7 @@ def test_learning_does_not_depend_on_the_number_of_threads(problem, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("decoder", ["vote", "likelihood"])
+@pytest.mark.parametrize("decoder", ["vote", "likelihood", "per-step"])
 @pytest.mark.parametrize("feedback", [False, True])
 def test_inference_does_not_depend_on_the_number_of_threads(dtype, decoder, feedback):
     topology = gemsnn.Topology.random(6, 5, 3, 0.8) if feedback else gemsnn.Topology.fully_connected(6, 5, 3)

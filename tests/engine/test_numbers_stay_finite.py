@@ -39,7 +39,7 @@ def test_potentials_of_ten_thousand_give_finite_results(engine, dtype, sign):
     assert_finite(result)
     assert result.log_likelihood.min() < -5_000  # the potentials were that large
     assert np.isfinite(gemsnn.log_likelihood(network, parameters, inputs, targets, engine=engine))
-    for decoder in ("vote", "likelihood"):
+    for decoder in ("vote", "likelihood", "per-step"):
         prediction = gemsnn.predict(network, parameters, inputs[None], 4, decoder=decoder)
         np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1)
 

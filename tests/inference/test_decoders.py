@@ -130,6 +130,27 @@ def test_the_votes_of_the_likelihood_decoder_are_the_samples_that_prefer_a_class
         np.testing.assert_array_equal(prediction.votes[n], np.bincount(each.argmax(axis=0), minlength=3))
 
 
+@pytest.mark.parametrize("feedback", [True, False])
+@pytest.mark.parametrize("memory", [True, False])
+def test_the_per_step_decoder_averages_the_log_of_each_steps_mean_probability(feedback, memory):
+    problem = problem_with(feedback)
+    network = gemsnn.Network(problem.network.topology, visible_memory=memory)
+    parameters = network.init(seed=4, dtype=np.float64)
+    prediction = predict(network, parameters, INPUTS, 4, decoder="per-step", seed=3)
+    frozen = gemsnn.GEM(learning_rate=0.0)
+    for n in range(6):
+        each = np.stack(
+            [
+                gemsnn.learn(network, parameters, frozen, INPUTS[n], pattern, 4, seed=3, example=n).log_likelihood
+                for pattern in class_patterns(3, 9)
+            ]
+        )  # (C, T, K)
+        score = np.log(np.exp(each).mean(axis=2)).mean(axis=1)
+        np.testing.assert_allclose(prediction.probabilities[n], softmax(score), atol=1e-10)
+        assert prediction.classes[n] == score.argmax()
+        np.testing.assert_array_equal(prediction.votes[n], np.bincount(each.sum(1).argmax(axis=0), minlength=3))
+
+
 def test_without_hidden_neurons_the_likelihood_decoder_is_exact():
     network = gemsnn.Network.fully_connected(2, 0, 2)
     parameters = network.init(seed=0, dtype=np.float64)
@@ -141,7 +162,7 @@ def test_without_hidden_neurons_the_likelihood_decoder_is_exact():
 def test_more_sequences_than_a_batch_are_predicted_each_as_if_alone():
     problem = problem_with(feedback=False)
     inputs = np.random.default_rng(0).integers(0, 2, (150, 9, 4))
-    for decoder in ("vote", "likelihood"):
+    for decoder in ("vote", "likelihood", "per-step"):
         together = predict(problem.network, problem.parameters, inputs, 3, decoder=decoder, seed=1)
         for n in (0, 127, 128, 149):
             alone = predict(problem.network, problem.parameters, inputs[n], 3, decoder=decoder, seed=1, first_example=n)
@@ -150,7 +171,7 @@ def test_more_sequences_than_a_batch_are_predicted_each_as_if_alone():
             np.testing.assert_allclose(together.probabilities[n], alone.probabilities[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("decoder", ["vote", "likelihood"])
+@pytest.mark.parametrize("decoder", ["vote", "likelihood", "per-step"])
 def test_no_sequences_give_no_predictions(decoder):
     problem = problem_with(feedback=False)
     prediction = predict(problem.network, problem.parameters, np.zeros((0, 9, 4)), 3, decoder=decoder)
@@ -161,7 +182,7 @@ def test_no_sequences_give_no_predictions(decoder):
 def test_prediction_changes_none_of_its_arguments():
     problem = problem_with(feedback=True)
     before, inputs = problem.parameters.copy(), INPUTS.copy()
-    for decoder in ("vote", "likelihood"):
+    for decoder in ("vote", "likelihood", "per-step"):
         predict(problem.network, problem.parameters, inputs, 3, decoder=decoder)
     gemsnn.sample(problem.network, problem.parameters, inputs, 3)
     assert problem.parameters == before

@@ -199,7 +199,7 @@ def test_an_unknown_engine_is_refused_with_the_choices(value):
 
 
 def test_an_unknown_decoder_is_refused_with_the_choices():
-    with pytest.raises(ConfigError, match="unknown decoder 'loudest': choose one of 'vote', 'likelihood'"):
+    with pytest.raises(ConfigError, match="unknown decoder 'loudest': choose one of 'vote', 'likelihood', 'per-step'"):
         predict(decoder="loudest")
 
 

@@ -101,6 +101,7 @@ def problems(draw: st.DrawFn, lengths: st.SearchStrategy[int] = SHORT, most_comp
         learning_rate=draw(st.sampled_from([0.0, 1e-3, 0.05])),
         kappa=draw(st.sampled_from([1e-3, 0.5, 0.9, 1.0])),
         gamma=draw(st.sampled_from([1e-3, 0.5, 0.9, 0.99, 1.0])),
+        centred=draw(st.booleans()),
     )
     T, K = draw(lengths), draw(st.integers(1, most_compartments))
     seed, scale, rate = (
@@ -152,7 +153,7 @@ def uniforms_off_threshold(problem: Problem, margin: float, free: bool = False) 
         uniforms[t] = np.where(close, np.where(p < 0.5, p + margin, p - margin), uniforms[t])
         parameters, state, _ = reference.step(
             network, parameters, state, problem.inputs[t], None if free else problem.targets[t], uniforms[t],
-            rule.learning_rate, rule.kappa, rule.gamma, reference.CentralProcessor(),
+            rule.learning_rate, rule.kappa, rule.gamma, reference.CentralProcessor(), rule.centred,
         )  # fmt: skip
     return uniforms
 

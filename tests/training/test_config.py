@@ -23,7 +23,7 @@ from gemsnn.training.config import differences, parse_assignment
         ("gamma", 1.5, "> 0 and <= 1"),
         ("epochs", 0, ">= 1"),
         ("epochs", 1.5, "a whole number"),
-        ("decoder", "guess", "'vote', 'likelihood'"),
+        ("decoder", "guess", "'vote', 'likelihood', 'per-step'"),
         ("learning_rate_schedule", "steps", "'constant', 'linear', 'cosine'"),
         ("validation_fraction", 1.0, "< 1"),
         ("average_last", 2, "<= 1"),

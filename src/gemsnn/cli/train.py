@@ -20,6 +20,7 @@ _NETWORK, _LENGTH, _MACHINE = "Network and rule", "How long, and the choice of t
 class Decoder(StrEnum):
     VOTE = "vote"
     LIKELIHOOD = "likelihood"
+    PER_STEP = "per-step"
 
 
 def train(

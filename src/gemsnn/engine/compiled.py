@@ -67,6 +67,7 @@ class Learner:
         learning_rate: float,
         kappa: float,
         gamma: float,
+        centred: bool = False,
         *,
         state: State | None = None,
         visible_private: bool = False,
@@ -79,6 +80,7 @@ class Learner:
             float(kappa),
             self.dtype.type(max(gamma, np.finfo(self.dtype).tiny)),  # above 0 in float32 too
         )
+        self.centred = centred
         self.layout = layout(network, visible_private, self.dtype)
         plan, n, K = self.layout, network.n_neurons, n_compartments
         self.n_compartments = K
@@ -230,6 +232,7 @@ class Learner:
             learning_rate=self.learning_rate,
             gamma=self.gamma,
             kappa=self.kappa,
+            baseline=self.dtype.type(self.centred / K),
             history_bits=plan.history.bits,
             synaptic_table=plan.synaptic_table,
             somatic_table=plan.somatic_table,
@@ -255,7 +258,7 @@ class Learner:
             log_weights=self._log_weights,
             errors=np.zeros((n, K, length), dtype=dtype),
             accumulated=np.zeros((n, length), dtype=dtype),
-            signal=np.zeros((length, K), dtype=dtype),
+            signal=np.zeros((length, 2, K), dtype=dtype),
             spikes=np.zeros((length, K, n), dtype=np.bool_),
             visible_log_probability=np.zeros((length, K, n_visible)),
             log_likelihood=np.zeros((length, K)),
@@ -312,8 +315,9 @@ class Learner:
         ages = np.arange(length, 0, -1)
         self._write_shared(block.accumulated[:, :length], traces)
         if self._window_ages.size:
-            weight = _fading(self.gamma, np.arange(length)) @ block.signal[:length]  # (K,)
-            past = np.einsum("k,iks->is", weight, self._window_errors) * _fading(self.gamma, self._window_ages)
+            weights = np.einsum("t,trk->rk", _fading(self.gamma, np.arange(length)), block.signal[:length])
+            roles = np.repeat([0, 1], [self.network.n_hidden, self.network.n_visible])
+            past = np.einsum("ik,iks->is", weights[roles], self._window_errors) * _fading(self.gamma, self._window_ages)
             self._write_shared(past, self._window_traces)
             errors = np.concatenate([self._window_errors, errors], axis=2)
             traces = np.concatenate([self._window_traces, traces])

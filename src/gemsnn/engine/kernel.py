@@ -2,7 +2,8 @@ r"""The learning kernel: a block of time steps, all compartments, compiled.
 
 Sources are of two kinds. *Shared* sources (exogenous inputs, the bias, visible neurons while they are clamped) spike
 alike in every compartment. With R_s their traces at step s, e_s^k a neuron's error (spike - sigmoid(u)) and
-signal_{k,r} the importance weights, the drive of step t through weights that change at every step is
+signal_{k,r} the importance weights (less 1 / K for hidden neurons, if centred), the drive of step t through weights
+that change at every step is
 
     W_t . R_t = W_0 . R_t + eta sum_{s<t} (R_s . R_t) a_{s,t},
     a_{s,t+1} = a_{s,t} + gamma^(t-s) sum_k signal_{k,t} e_s^k,
@@ -39,6 +40,7 @@ class Block(NamedTuple):
     learning_rate: Any  # f
     gamma: Any  # f
     kappa: float
+    baseline: Any  # f: what hidden neurons take off their importance weights: 0, or 1 / K if centred
     history_bits: int  # of a word
     synaptic_table: Any  # (words, 2 ** bits, n_basis) f: a word of spike history -> its part of the trace
     somatic_table: Any  # (words, 2 ** bits, n_basis) f
@@ -67,7 +69,7 @@ class Block(NamedTuple):
     # what the steps produce
     errors: Any  # (n_neurons, K, L) f
     accumulated: Any  # (n_neurons, L) f
-    signal: Any  # (L, K) f: importance where learning, 0 where running freely
+    signal: Any  # (L, 2, K) f: what hidden and visible neurons weigh by; 0 where running freely
     spikes: Any  # (L, K, n_neurons) bool
     visible_log_probability: Any  # (L, K, n_visible)
     log_likelihood: Any  # (L, K)
@@ -86,7 +88,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
     targets, clamped, visible_log_probability = b.targets, b.clamped, b.visible_log_probability
     absent_start, absent_column, private_index = b.absent_start, b.absent_column, b.private_index
     group, has_memory, filters_agree = b.group, b.has_memory, b.filters_agree
-    eta, gamma, kappa = b.learning_rate, b.gamma, b.kappa
+    eta, gamma, kappa, baseline = b.learning_rate, b.gamma, b.kappa, b.baseline
     n_neurons, K, P = eligibility.shape
     L = drive.shape[0]
     n_visible = targets.shape[1]
@@ -100,15 +102,16 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
     row_first, row_last = n_neurons * thread // n_threads, n_neurons * (thread + 1) // n_threads
     log_weights = b.log_weights.copy()
     importance = np.empty(K)
-    signal = np.zeros(K, dtype=gram.dtype)  # of step t - 1
-    carry_weight = np.zeros(K, dtype=gram.dtype)  # sum over r < t of gamma^r signal_r
+    signals = np.zeros((2, K), dtype=gram.dtype)  # of step t - 1, for hidden and for visible neurons
+    carry_weights = np.zeros((2, K), dtype=gram.dtype)  # sum over r < t of gamma^r signal_r
     gamma_power = one  # gamma^(t - 1), once t > 0
     for t in range(first):
         if t > 0:
             gamma_power *= gamma
-        for k in range(K):
-            signal[k] = signal_out[t, k]
-            carry_weight[k] += gamma_power * signal[k]
+        for role in range(2):
+            for k in range(K):
+                signals[role, k] = signal_out[t, role, k]
+                carry_weights[role, k] += gamma_power * signals[role, k]
     fading = np.empty(L, dtype=gram.dtype)  # gamma^(L - 1 - s)
     fading[L - 1] = one
     for s in range(L - 2, -1, -1):
@@ -119,6 +122,8 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
     for t in range(first, last + (1 if settle else 0)):
         now, before, after = t % 3, (t + 2) % 3, (t + 1) % 3
         for i in range(row_first, row_last):
+            role = 0 if i < n_hidden else 1
+            signal, carry_weight = signals[role], carry_weights[role]
             if t > 0:
                 # Update of step t - 1, private synapses: eligibility <- gamma eligibility + error trace,
                 # weights <- weights + eta sum_k importance_k eligibility_k. Two compartments a pass.
@@ -249,11 +254,14 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
             gamma_power *= gamma
         for k in range(K):
             importance[k] /= total
-            signal[k] = importance[k] if clamped[t] else 0.0
-            carry_weight[k] += gamma_power * signal[k]
+            signals[0, k] = importance[k] - baseline if clamped[t] else 0.0
+            signals[1, k] = importance[k] if clamped[t] else 0.0
+            for role in range(2):
+                carry_weights[role, k] += gamma_power * signals[role, k]
+                if thread == 0:
+                    signal_out[t, role, k] = signals[role, k]
             if thread == 0:
                 b.importance[t, k] = importance[k]
-                signal_out[t, k] = signal[k]
     if thread == 0 and last > first:
         for k in range(K):
             b.log_weights[k] = log_weights[k]

@@ -111,6 +111,7 @@ def step(
     kappa: float,
     gamma: float,
     processor: CentralProcessor,
+    centred: bool = False,
 ) -> tuple[Parameters, State, Info]:
     """One time step. With a target the visible neurons are clamped and the weights learn; without, all run freely.
 
@@ -139,6 +140,8 @@ def step(
         error = spikes - probability
         for i in range(n_neurons):  # each neuron on its own: its error, its traces, and the processor's message
             signal = processor.send(importance)
+            if centred and i < n_hidden:
+                signal = signal - 1 / K
             eligibility.synaptic[:, i] += error[:, i, None, None] * synaptic_trace * mask[i, :, None]
             eligibility.somatic[:, i] += error[:, i, None] * somatic_trace[:, i] * network.has_memory[i]
             eligibility.bias[:, i] += error[:, i]
@@ -164,13 +167,24 @@ def run(
     kappa: float,
     gamma: float,
     processor: CentralProcessor,
+    centred: bool = False,
 ) -> tuple[Parameters, State, Info]:
     """T steps, one after the other; each uses the weights that the step before has learned."""
     infos = []
     for t in range(len(inputs)):
         target_t = None if targets is None else targets[t]
         parameters, state, info = step(
-            network, parameters, state, inputs[t], target_t, uniforms[t], learning_rate, kappa, gamma, processor
+            network,
+            parameters,
+            state,
+            inputs[t],
+            target_t,
+            uniforms[t],
+            learning_rate,
+            kappa,
+            gamma,
+            processor,
+            centred,
         )
         infos.append(info)
     return parameters, state, Info(*(np.stack(values) for values in zip(*infos, strict=True)))

@@ -2,7 +2,10 @@
 
 ``vote`` is the paper's rule: the network runs freely, and each compartment votes for the visible neuron that spiked
 most. ``likelihood`` asks the model itself: the visible neurons are clamped to each class's desired pattern in turn,
-and the SoftMax of the estimated log-likelihoods is the posterior of the classes under a uniform prior.
+and the SoftMax of the estimated log-likelihoods is the posterior of the classes under a uniform prior. ``per-step``
+asks the same of each time step on its own, and averages over the steps: the log-probability of a step is that of the
+mean over compartments, and the SoftMax is of its mean over time. The steps of a recording tell much the same, so that
+their sum, which takes them as independent, is far too sure; their mean is not.
 """
 
 from __future__ import annotations
@@ -11,16 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.special import log_expit, softmax
 
 from gemsnn.engine.simulate import simulate
-from gemsnn.inference.likelihood import log_mean_probability
+from gemsnn.inference.likelihood import log_mean_exp, log_probability
 from gemsnn.inference.sampling import batch_of_sequences, draws
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import one_of, spike_array, whole_number
 from gemsnn.model.readout import count_votes, decide, vote_probabilities
 
-DECODERS = ("vote", "likelihood")
+DECODERS = ("vote", "likelihood", "per-step")
 BATCH = 128  # sequences at a time, so that spikes need not all be held
 
 
@@ -29,7 +32,7 @@ class Prediction(NamedTuple):
 
     classes: NDArray[np.int64]  #: (N,): index of the class
     probabilities: NDArray[np.float64]  #: (N, C)
-    votes: NDArray[np.int64]  #: (N, C): compartments a class; for the likelihood decoder, samples that prefer it
+    votes: NDArray[np.int64]  #: (N, C): compartments a class; for the other decoders, samples that prefer it
     hidden_spikes_per_step: NDArray[np.float64]  #: (N,): summed over compartments
 
     @property
@@ -63,12 +66,12 @@ def predict(
     n_compartments
         Compartments that run.
     decoder
-        ``"vote"`` or ``"likelihood"``.
+        ``"vote"``, ``"likelihood"`` or ``"per-step"``.
     patterns
         (C, T, n_visible): desired output of each class. Default: :func:`class_patterns`. ``"vote"`` reads neuron c as
         class c and ignores it.
     n_samples
-        Realisations of the likelihood decoder, if other than ``n_compartments``.
+        Realisations of the likelihood and per-step decoders, if other than ``n_compartments``.
     seed, first_example
         Key of the random draws: sequence n has the key ``first_example + n``.
     """
@@ -83,13 +86,16 @@ def predict(
         desired = class_patterns(network.n_visible, T)
     else:
         desired = spike_array("patterns", patterns, {"C": None, "T": T, "n_visible": network.n_visible})
-    if decoder == "likelihood" and n_samples is not None:
+    if decoder != "vote" and n_samples is not None:
         K = whole_number("n_samples", n_samples, 1)
     parts = []
     for first in range(0, len(batch), BATCH):
         rows = batch[first : first + BATCH]
         arguments = (network, parameters, rows, K, seed, first_example + first, threads)
-        parts.append(_vote(*arguments) if decoder == "vote" else _likelihood(*arguments, desired)[0])
+        if decoder == "vote":
+            parts.append(_vote(*arguments))
+        else:
+            parts.append(_likelihood(*arguments, desired, per_step=decoder == "per-step")[0])
     if not parts:
         C = len(desired)
         return Prediction(np.zeros(0, np.int64), np.zeros((0, C)), np.zeros((0, C), np.int64), np.zeros(0))
@@ -136,7 +142,9 @@ def _vote(
     spikes = simulate(network, parameters, inputs, K, draws_of, None, threads).spikes
     counts = spikes[..., network.n_hidden :].sum(axis=1)  # (N, K, C)
     votes = count_votes(counts)
-    return Prediction(decide(votes, counts), vote_probabilities(votes), votes, _hidden_rate(network, spikes))
+    return Prediction(
+        decide(votes, counts), vote_probabilities(votes), votes, hidden_spikes(network, spikes).mean(axis=1)
+    )
 
 
 def _likelihood(
@@ -148,28 +156,52 @@ def _likelihood(
     example: int,
     threads: int,
     patterns: NDArray[np.uint8],
+    per_step: bool = False,
 ) -> tuple[Prediction, NDArray[np.float64]]:
+    each, spikes = pattern_log_probabilities(network, parameters, inputs, K, seed, example, threads, patterns)
+    whole = each.sum(axis=2)  # (C, N, K)
+    estimate = log_mean_exp(whole).T  # (N, C)
+    score = log_mean_exp(each).mean(axis=2).T if per_step else estimate
+    votes = (whole.argmax(axis=0)[..., None] == np.arange(len(patterns))).sum(axis=1)
+    return Prediction(score.argmax(axis=1), softmax(score, axis=1), votes, spikes.mean(axis=1)), estimate
+
+
+def pattern_log_probabilities(
+    network: Network,
+    parameters: Parameters,
+    inputs: NDArray[Any],
+    K: int,
+    seed: int,
+    example: int,
+    threads: int,
+    patterns: NDArray[np.uint8],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(C, N, T, K): log-probability of each class's pattern, step by step; and (N, T) hidden spikes, all compartments.
+
+    The visible neurons are clamped to the pattern. If hidden neurons see them, the network runs once a class.
+    """
     draws_of = draws(network, K, seed, example, visible=False)
     N, T = inputs.shape[:2]
-    feedback = network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any()
-    if feedback:  # hidden neurons see the pattern: run once a class
-        runs = []
-        for pattern in patterns:
+    each = np.empty((len(patterns), N, T, K))
+    if network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any():
+        spikes = np.zeros((N, T))
+        for c, pattern in enumerate(patterns):
             clamp = np.repeat(pattern[None], N, axis=0)
-            runs.append(simulate(network, parameters, inputs, K, draws_of, clamp, threads))
-        potential = np.stack([run.visible_potential for run in runs])  # (C, N, T, K, n_visible)
-        rate = np.mean([_hidden_rate(network, run.spikes) for run in runs], axis=0)
-    else:  # they do not: run once with silent visible neurons, then add what each pattern does to itself
-        silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
-        run = simulate(network, parameters, inputs, K, draws_of, silence, threads)
-        own = np.stack([_own_drive(network, parameters, pattern) for pattern in patterns])
-        potential = run.visible_potential[None] + own[:, None, :, None, :]
-        rate = _hidden_rate(network, run.spikes)
-    targets = patterns[:, None, :, None, :]
-    score = log_mean_probability(potential, targets).T  # (N, C)
-    each = np.stack([log_mean_probability(potential[..., k : k + 1, :], targets) for k in range(K)])  # (K, C, N)
-    votes = (each.argmax(axis=1)[..., None] == np.arange(len(patterns))).sum(axis=0)
-    return Prediction(score.argmax(axis=1), softmax(score, axis=1), votes, rate), score
+            run = simulate(network, parameters, inputs, K, draws_of, clamp, threads)
+            each[c] = log_probability(run.visible_potential, pattern[:, None, :])
+            spikes += hidden_spikes(network, run.spikes) / len(patterns)
+        return each, spikes
+    silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
+    run = simulate(network, parameters, inputs, K, draws_of, silence, threads)
+    own = [_own_drive(network, parameters, pattern) for pattern in patterns]
+    if np.any(own):
+        for c, pattern in enumerate(patterns):
+            each[c] = log_probability(run.visible_potential + own[c][:, None, :], pattern[:, None, :])
+    else:  # a spike in place of silence changes a log-probability by the potential
+        u = run.visible_potential.astype(np.float64)
+        each[:] = log_expit(-u).sum(axis=-1)
+        each += np.einsum("ntkv,ctv->cntk", u, patterns, optimize=True)
+    return each, hidden_spikes(network, run.spikes)
 
 
 def _own_drive(network: Network, parameters: Parameters, pattern: NDArray[Any]) -> NDArray[np.float64]:
@@ -189,7 +221,7 @@ def _own_drive(network: Network, parameters: Parameters, pattern: NDArray[Any]) 
     return drive
 
 
-def _hidden_rate(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:
-    counts = [np.count_nonzero(sequence[..., : network.n_hidden]) for sequence in spikes]
-    rate: NDArray[np.float64] = np.array(counts) / spikes.shape[1]
-    return rate
+def hidden_spikes(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(N, T): hidden spikes of all compartments."""
+    counts = [np.count_nonzero(sequence[..., : network.n_hidden], axis=(1, 2)) for sequence in spikes]
+    return np.array(counts, dtype=np.float64).reshape(spikes.shape[:2])

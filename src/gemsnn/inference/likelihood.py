@@ -54,7 +54,17 @@ def log_likelihood(
 
 def log_mean_probability(potential: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
     """log mean_k p(x || h^k) from visible potentials (..., T, K, n_visible); broadcasts with the targets' shape."""
+    return log_mean_exp(log_probability(potential, targets).sum(axis=-2))
+
+
+def log_probability(potential: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
+    """(..., T, K): log p of each step's visible spikes from potentials (..., T, K, n_visible)."""
     u = potential.astype(np.float64)
-    per_compartment = log_expit(np.where(targets != 0, u, -u)).sum(axis=(-3, -1))  # (..., K)
-    estimate: NDArray[np.float64] = logsumexp(per_compartment, axis=-1) - np.log(per_compartment.shape[-1])
-    return estimate
+    found: NDArray[np.float64] = log_expit(np.where(targets != 0, u, -u)).sum(axis=-1)
+    return found
+
+
+def log_mean_exp(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log of the mean over the last axis, the compartments, of exp(values)."""
+    found: NDArray[np.float64] = logsumexp(values, axis=-1) - np.log(values.shape[-1])
+    return found

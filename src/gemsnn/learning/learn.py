@@ -141,6 +141,7 @@ def learn_unchecked(
             eta,
             kappa,
             gamma,
+            rule.centred,
             state=begin,
             threads=threads,
         )
@@ -151,7 +152,17 @@ def learn_unchecked(
         processor = reference.CentralProcessor()
         begin = reference.init(network, n_compartments) if state is None else state
         exact, new_state, info = reference.run(  # type: ignore[assignment]
-            network, parameters.astype(np.float64), begin, inputs, targets, uniforms, eta, kappa, gamma, processor
+            network,
+            parameters.astype(np.float64),
+            begin,
+            inputs,
+            targets,
+            uniforms,
+            eta,
+            kappa,
+            gamma,
+            processor,
+            rule.centred,
         )
         learned = exact.astype(parameters.dtype)
         messages = (processor.reals_received, processor.reals_sent)

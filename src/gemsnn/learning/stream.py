@@ -87,7 +87,7 @@ class Stream:
         if self._engine == "compiled":
             rule = self.rule
             self._learner = Learner(
-                network, parameters, K, rule.learning_rate, rule.kappa, rule.gamma,
+                network, parameters, K, rule.learning_rate, rule.kappa, rule.gamma, rule.centred,
                 visible_private=True, threads=self._threads,
             )  # fmt: skip
         else:
@@ -117,6 +117,7 @@ class Stream:
             self._parameters, self._state, info = reference.step(
                 self.network, self._parameters, self._state, x, target, uniforms_t,
                 self.rule.learning_rate, self.rule.kappa, self.rule.gamma, reference.CentralProcessor(),
+                self.rule.centred,
             )  # fmt: skip
             spikes, log_likelihood, log_weights, importance = info
         self.time += 1

@@ -50,7 +50,7 @@ class ExponentialSettings(_Settings):
 
 
 FilterSettings = Annotated[RaisedCosineSettings | ExponentialSettings, Field(discriminator="kind")]
-Decoder = Literal["vote", "likelihood"]
+Decoder = Literal["vote", "likelihood", "per-step"]
 Criterion = Literal["accuracy", "nll", "log_likelihood"]
 Compartments = Annotated[int, Field(ge=1, le=1024)]
 
@@ -59,7 +59,7 @@ class Readout(_Settings):
     """A way to read a class out of the network."""
 
     decoder: Decoder = "vote"
-    """vote: majority over compartments; likelihood: the model's own posterior."""
+    """vote: majority over compartments; likelihood: the model's own posterior; per-step: averaged over time."""
     compartments: Compartments = 1
     """Compartments that run at inference."""
 
@@ -135,7 +135,7 @@ class TrainingConfig(_Settings):
 
     # ---- reading out
     decoder: Decoder = "vote"
-    """vote: majority over compartments, as in the paper; likelihood: the model's own posterior."""
+    """vote: majority over compartments, as in the paper; likelihood: the model's own posterior; per-step: averaged."""
     inference_compartments: Compartments | None = None
     """Compartments at inference; not given: as while learning."""
     likelihood_samples: int = Field(default=20, ge=1, le=10_000)

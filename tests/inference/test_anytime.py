@@ -1,0 +1,86 @@
+"""What would be said after every step, and when to stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import make_problem
+
+import gemsnn
+from gemsnn import ConfigError
+from gemsnn.inference import AnytimePrediction
+
+TOPOLOGIES = {
+    "paper": gemsnn.Topology.fully_connected(4, 5, 3),
+    "feedback": gemsnn.Topology.random(4, 5, 3, 0.8, seed=1),
+}
+INPUTS = np.random.default_rng(0).integers(0, 2, (6, 9, 4))
+
+
+@pytest.mark.parametrize("decoder", ["vote", "likelihood", "per-step"])
+@pytest.mark.parametrize("graph", TOPOLOGIES)
+@pytest.mark.parametrize("memory", [True, False])
+def test_every_answer_is_the_one_that_predict_gives_for_what_was_seen(decoder: str, graph: str, memory: bool) -> None:
+    network = gemsnn.Network(TOPOLOGIES[graph], visible_memory=memory)
+    parameters = make_problem(network, gemsnn.GEM(), T=1, K=1).parameters
+    anytime = gemsnn.predict_anytime(network, parameters, INPUTS, 4, decoder=decoder, seed=3)
+    spent = anytime.hidden_spikes.cumsum(axis=1)
+    for t in range(1, 10):
+        whole = gemsnn.predict(network, parameters, INPUTS[:, :t], 4, decoder=decoder, seed=3)
+        np.testing.assert_array_equal(anytime.classes[:, t - 1], whole.classes)
+        np.testing.assert_allclose(anytime.probabilities[:, t - 1], whole.probabilities, atol=1e-10)
+        np.testing.assert_allclose(anytime.confidence[:, t - 1], whole.confidence, atol=1e-10)
+        np.testing.assert_allclose(spent[:, t - 1] / t, whole.hidden_spikes_per_step, rtol=1e-12)
+
+
+def test_more_sequences_than_a_batch() -> None:
+    network = gemsnn.Network(TOPOLOGIES["paper"])
+    parameters = network.init(seed=0)
+    inputs = np.random.default_rng(0).integers(0, 2, (150, 5, 4))
+    together = gemsnn.predict_anytime(network, parameters, inputs, 3)
+    alone = gemsnn.predict_anytime(network, parameters, inputs[140:], 3, first_example=140)
+    np.testing.assert_array_equal(together.classes[140:], alone.classes)
+    np.testing.assert_array_equal(together.hidden_spikes[140:], alone.hidden_spikes)
+
+
+def _two_sequences() -> AnytimePrediction:
+    right = np.array([[0.5, 0.7, 0.95, 0.6], [0.6, 0.55, 0.4, 0.8]])
+    return AnytimePrediction(
+        classes=(right < 0.5).astype(np.int64),
+        probabilities=np.stack([right, 1 - right], axis=2),
+        hidden_spikes=np.array([[1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0]]),
+    )
+
+
+def test_stops_at_the_first_step_that_is_sure_enough_or_at_the_end() -> None:
+    found = _two_sequences().stop(confidence=0.9)
+    np.testing.assert_array_equal(found.steps, [3, 4])
+    np.testing.assert_array_equal(found.classes, [0, 0])
+    np.testing.assert_allclose(found.confidence, [0.95, 0.8])
+    np.testing.assert_array_equal(found.hidden_spikes, [6, 100])
+
+
+def test_does_not_stop_before_it_may() -> None:
+    assert _two_sequences().stop(0.0).steps.tolist() == [1, 1]
+    found = _two_sequences().stop(0.55, min_steps=3)
+    assert found.steps.tolist() == [3, 3]
+    assert found.classes.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"confidence": 1.5}, r"confidence must lie in \[0, 1\], got 1.5"),
+        ({"confidence": 0.9, "min_steps": 0}, "min_steps"),
+        ({"confidence": 0.9, "min_steps": 5}, "min_steps is 5, but the sequences have 4 steps"),
+    ],
+)
+def test_impossible_rules_are_refused(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        _two_sequences().stop(**arguments)
+
+
+def test_an_unknown_decoder_is_refused() -> None:
+    network = gemsnn.Network(TOPOLOGIES["paper"])
+    with pytest.raises(ConfigError, match="unknown decoder 'loudest'"):
+        gemsnn.predict_anytime(network, network.init(seed=0), INPUTS, decoder="loudest")
