@@ -24,8 +24,7 @@ X = np.array([preprocessing.bin(recording.events) for recording in recordings])
 y = np.array([recording.digit for recording in recordings])
 train = np.array([recording.split == "train" for recording in recordings])
 
-# "likelihood" asks the model itself how probable each class is; "vote" is the paper's majority of compartments.
-classifier = gemsnn.GEMClassifier(n_hidden=50, n_compartments=5, inference_compartments=20, decoder="likelihood")
+classifier = gemsnn.GEMClassifier(n_hidden=50, inference_compartments=20)
 classifier.fit(X[train], y[train])
 truth, probabilities = y[~train], classifier.predict_proba(X[~train])
 predicted = classifier.classes_[probabilities.argmax(axis=1)]

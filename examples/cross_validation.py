@@ -17,7 +17,7 @@ import gemsnn
 
 EXAMPLES, STEPS, N_INPUTS, FOLDS = 120, 30, 60, 4
 SCORES = {"accuracy": "accuracy", "neg_log_loss": "negative log loss"}
-DECODERS = ("vote", "likelihood")
+DECODERS = ("vote", "likelihood", "per-step")
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--out", type=Path, default=Path("cross_validation.png"), help="picture to write")
@@ -30,7 +30,7 @@ clarity = rng.uniform(size=(EXAMPLES, 1))
 X = rng.random((EXAMPLES, STEPS, N_INPUTS)) < (clarity * rates[y] + (1 - clarity) * rates.mean(axis=0))[:, None]
 
 search = GridSearchCV(
-    gemsnn.GEMClassifier(n_hidden=10, n_compartments=5, inference_compartments=20, epochs=5),
+    gemsnn.GEMClassifier(n_hidden=10, inference_compartments=20, epochs=5),
     {"decoder": DECODERS, "learning_rate": [3e-4, 1e-3, 3e-3]},
     scoring=list(SCORES),
     refit="neg_log_loss",  # choose by the probabilities, not by the answers alone
@@ -42,7 +42,7 @@ print("best by the log loss on held-out examples:", search.best_params_)
 results = search.cv_results_
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for panel, (score, label) in zip(axes, SCORES.items(), strict=True):
-    for colour, decoder in zip(("tab:blue", "tab:orange"), DECODERS, strict=True):
+    for colour, decoder in zip(("tab:blue", "tab:orange", "tab:green"), DECODERS, strict=True):
         rows = np.flatnonzero(results["param_decoder"] == decoder)
         learning_rates = results["param_learning_rate"][rows].astype(float)
         folds = np.array([results[f"split{fold}_test_{score}"][rows] for fold in range(FOLDS)])

@@ -231,7 +231,7 @@ def test_filters_may_be_given_as_objects_or_settings(problem):
 
 def test_how_to_read_out_may_be_changed_after_fitting(fitted, problem):
     classifier = clone(fitted).fit(*problem)
-    votes = classifier.predict_proba(problem[0])
+    votes = classifier.set_params(decoder="vote").predict_proba(problem[0])
     likelihood = classifier.set_params(decoder="likelihood", inference_compartments=10).predict_proba(problem[0])
     assert len(np.unique(votes)) <= 9
     assert len(np.unique(likelihood)) > 20
@@ -261,7 +261,8 @@ def test_learning_in_pieces_equals_learning_in_one_go(problem):
 def test_an_epoch_of_fit_is_a_partial_fit_in_the_epoch_s_order(problem):
     X, y = problem
     order = epoch_order(48, 0, 0)
-    fitted = GEMClassifier(**{**QUICK, "epochs": 1}).fit(X, y)
+    plain = {"epochs": 1, "learning_rate_schedule": "constant", "average_last": 0.0}
+    fitted = GEMClassifier(**{**QUICK, **plain}).fit(X, y)
     online = GEMClassifier(**QUICK).partial_fit(X[order], y[order], classes=[2, 5, 7])
     assert online.parameters_ == fitted.parameters_
     more = fitted.partial_fit(X, y)

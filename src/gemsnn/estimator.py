@@ -81,6 +81,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: float = _DEFAULT["learning_rate"],
         kappa: float = _DEFAULT["kappa"],
         gamma: float = _DEFAULT["gamma"],
+        centred: bool = _DEFAULT["centred"],
         epochs: int = _DEFAULT["epochs"],
         max_time_samples: int | None = _DEFAULT["max_time_samples"],
         learning_rate_schedule: str = _DEFAULT["learning_rate_schedule"],
@@ -108,6 +109,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.learning_rate = learning_rate
         self.kappa = kappa
         self.gamma = gamma
+        self.centred = centred
         self.epochs = epochs
         self.max_time_samples = max_time_samples
         self.learning_rate_schedule = learning_rate_schedule

@@ -64,7 +64,7 @@ def test_tables_tell_the_same_in_words(gemsnn, run, data_file):
     found = figures(gemsnn, run, "--data", data_file)
     code, out, _ = gemsnn("evaluate", run, "--data", data_file)
     assert code == 0
-    assert "vote decoder, 2 compartments" in out
+    assert "per-step decoder, 2 compartments" in out
     assert f"{100 * found['accuracy']:.2f} %" in out
     assert f"{found['ece']:.4f}" in out
     assert "expected calibration error (10 bins)" in out

@@ -43,7 +43,7 @@ def test_a_table_for_people(gemsnn, trained):
     code, out, _ = gemsnn("predict", run, *files[:2])
     assert code == 0
     assert all(str(file) in out for file in files[:2])
-    for column in ("class", "confidence", "votes", "vote decoder, 3 compartments"):
+    for column in ("class", "confidence", "votes", "per-step decoder, 3 compartments"):
         assert column in out
 
 

@@ -7,8 +7,9 @@ import pytest
 
 import gemsnn
 from gemsnn import ConfigError
+from gemsnn.experiments.protocol import Protocol
 from gemsnn.training import PRESETS, TrainingConfig, read_config, write_config
-from gemsnn.training.config import differences, parse_assignment
+from gemsnn.training.config import RaisedCosineSettings, differences, parse_assignment
 
 
 @pytest.mark.parametrize(
@@ -190,8 +191,21 @@ def test_the_machine_s_settings_are_not_part_of_the_identity():
     assert differences(one.identity(), TrainingConfig.make(seed=1).identity()) == ["seed was 0 and is now 1"]
 
 
+def test_the_paper_s_preset_is_the_paper_s_whatever_the_defaults_are():
+    paper = TrainingConfig.make(preset="paper")
+    assert (paper.n_hidden, paper.n_compartments, paper.readout.compartments) == (200, 20, 20)
+    assert paper.synaptic_filter == paper.somatic_filter == RaisedCosineSettings(n_basis=3, duration=10)
+    assert (paper.visible_memory, paper.centred, paper.average_last, paper.decoder) == (True, False, 0.0, "vote")
+    for position in (0, 99):
+        assert paper.rule(position, 100) == gemsnn.GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9)
+    labels = np.arange(30) % 3
+    reproduced = Protocol.make("full").training(20, 0, labels, 80)
+    changed = {name for name, value in paper.identity().items() if reproduced.identity()[name] != value}
+    assert changed <= {"epochs", "validation_fraction", "eval_at", "extra_readouts"}
+
+
 def test_the_learning_rate_falls_as_the_schedule_says():
-    constant = TrainingConfig.make(learning_rate=2.0)
+    constant = TrainingConfig.make(learning_rate=2.0, learning_rate_schedule="constant")
     linear = constant.changed(learning_rate_schedule="linear", learning_rate_floor=0.1)
     cosine = linear.changed(learning_rate_schedule="cosine")
     for config, rates in (

@@ -21,7 +21,8 @@ def test_a_model_comes_back_with_everything_that_prediction_needs(model, tmp_pat
     again = load_model(tmp_path / "model.safetensors")
     assert again.network == model.network
     assert again.parameters == model.parameters
-    assert (again.classes, again.readout, again.n_steps, again.seed) == ((2, 5, 7), Readout(compartments=2), 20, 0)
+    assert (again.classes, again.n_steps, again.seed) == ((2, 5, 7), 20, 0)
+    assert again.readout == Readout(decoder="per-step", compartments=2)
     assert again.about == model.about
     X = data.test.read(np.arange(len(data.test)))
     for readout in (None, Readout(decoder="likelihood", compartments=3)):

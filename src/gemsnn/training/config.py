@@ -70,7 +70,7 @@ class TrainingConfig(_Settings):
     Examples
     --------
     >>> TrainingConfig.make(n_hidden=50, epochs=2).learning_rate
-    0.0001
+    0.0003
     >>> TrainingConfig.make(preset="paper").learning_rate
     0.001
     >>> TrainingConfig.make(kappa=2)
@@ -82,11 +82,11 @@ class TrainingConfig(_Settings):
     # ---- the network and where it starts
     n_hidden: int = Field(default=200, ge=0, le=100_000)
     """Hidden neurons, all connected to each other, to all inputs and to the read-out."""
-    synaptic_filter: FilterSettings = RaisedCosineSettings()
+    synaptic_filter: FilterSettings = ExponentialSettings(time_constants=(2.0, 10.0, 80.0), duration=80)
     """How synapses remember spikes."""
     somatic_filter: FilterSettings = RaisedCosineSettings()
     """How neurons remember their own spikes."""
-    visible_memory: bool = True
+    visible_memory: bool = False
     """Whether the read-out neurons remember their own spikes; without, their somatic weights stay 0."""
     hidden_bias: float = -2.0
     """Initial bias of the hidden neurons: -2 makes them fire in about one step of eight."""
@@ -96,25 +96,27 @@ class TrainingConfig(_Settings):
     """Spread of the initial potentials that the synapses cause."""
 
     # ---- the rule
-    n_compartments: Compartments = 5
+    n_compartments: Compartments = 2
     """Compartments K while learning."""
-    learning_rate: float = Field(default=1e-4, ge=0)
+    learning_rate: float = Field(default=3e-4, ge=0)
     """Step size eta."""
     kappa: float = Field(default=0.9, gt=0, le=1)
     """Memory of the log-weights."""
     gamma: float = Field(default=0.9, gt=0, le=1)
     """Memory of the eligibility."""
+    centred: bool = True
+    """Whether hidden neurons learn from importance weights less their mean: the same on average, with less noise."""
 
     # ---- how long, and how the step size changes
-    epochs: int = Field(default=5, ge=1)
+    epochs: int = Field(default=10, ge=1)
     """Passes over the training examples, each in an order of its own."""
     max_time_samples: int | None = Field(default=None, ge=1)
     """Stop after the example that reaches so many time steps, if that comes before the last epoch's end."""
-    learning_rate_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] = "cosine"
     """How the step size falls from learning_rate to learning_rate_floor over the run."""
     learning_rate_floor: float = Field(default=0.0, ge=0, le=1)
     """Share of learning_rate that is left at the end of a linear or cosine schedule."""
-    average_last: float = Field(default=0.0, ge=0, le=1)
+    average_last: float = Field(default=0.2, ge=0, le=1)
     """Share of the run, at its end, whose weights are averaged to give the model; 0 takes the last weights."""
 
     # ---- evaluation and the choice of the model
@@ -134,7 +136,7 @@ class TrainingConfig(_Settings):
     """Stop when so many evaluations in a row brought no better validation; not given: never."""
 
     # ---- reading out
-    decoder: Decoder = "vote"
+    decoder: Decoder = "per-step"
     """vote: majority over compartments, as in the paper; likelihood: the model's own posterior; per-step: averaged."""
     inference_compartments: Compartments | None = None
     """Compartments at inference; not given: as while learning."""
@@ -227,7 +229,7 @@ class TrainingConfig(_Settings):
             "linear": floor + (1 - floor) * (1 - share),
             "cosine": floor + (1 - floor) * (1 + math.cos(math.pi * share)) / 2,
         }[self.learning_rate_schedule]
-        return GEM(self.learning_rate * factor, self.kappa, self.gamma)
+        return GEM(self.learning_rate * factor, self.kappa, self.gamma, self.centred)
 
     # ---- identity
 
@@ -252,7 +254,11 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learning_rate": 1e-3,
         "kappa": 0.9,
         "gamma": 0.9,
+        "centred": False,
+        "synaptic_filter": RaisedCosineSettings().model_dump(),
+        "somatic_filter": RaisedCosineSettings().model_dump(),
         "visible_memory": True,
+        "hidden_bias": -2.0,
         "learning_rate_schedule": "constant",
         "average_last": 0.0,
         "decoder": "vote",

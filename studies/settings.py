@@ -1,0 +1,236 @@
+"""Which settings make a good classifier: each setting changed on its own, over splits of simulated and real digits.
+
+    python studies/settings.py --out study --n-mnist DIR
+
+``DIR`` holds N-MNIST's ``Train/<digit>/<id>.bin``; without it only simulated digits are used. A run learns from one
+split's training examples and is judged, with the weights at its end, on that split's test examples: nothing is chosen
+on the test set. Each run adds a line to OUT/runs.jsonl, and what is there already is not run again, so the study can be
+stopped and started at will. Models of the default settings are kept in OUT/models, for studies/anytime.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from gemsnn import metrics
+from gemsnn.events import find_nmnist, import_recordings, open_prepared, simulate_prepared
+from gemsnn.inference import class_patterns, count_votes, decide, sample, vote_probabilities
+from gemsnn.inference.decoders import pattern_log_probabilities
+from gemsnn.inference.likelihood import log_mean_exp
+from gemsnn.training import ArrayData, ArrayExamples, Model, Trainer, TrainingConfig, save_model
+
+N_BINS = 10
+COMPARTMENTS = (1, 2, 5, 10, 20)  # at inference
+DIGITS = {"simulated-012": (0, 1, 2), "simulated-10": tuple(range(10)), "n-mnist-012": (0, 1, 2)}
+DIGITS["n-mnist-10"] = tuple(range(10))
+EPOCHS = {"simulated-012": 3, "simulated-10": 2, "n-mnist-012": 6, "n-mnist-10": 6}
+"""A few thousand presentations each; a run of "ten epochs" tells what more would bring."""
+
+PAPER = {
+    "centred": False,
+    "synaptic_filter": {"kind": "raised-cosine"},
+    "visible_memory": True,
+    "learning_rate": 1e-3,
+    "learning_rate_schedule": "constant",
+    "average_last": 0.0,
+}
+SETTINGS: dict[str, dict[str, Any]] = {  # in order of interest; what is not named is the default
+    "default": {},
+    "step / 3": {"learning_rate": 1e-4},
+    "step x 3": {"learning_rate": 1e-3},
+    "paper": PAPER,  # but for K, so that both take the same time
+    "no hidden neurons": {"n_hidden": 0, "n_compartments": 1},
+    "self-memory on": {"visible_memory": True},
+    "ten epochs": {"epochs": 10},
+    "short filters": {"synaptic_filter": {"kind": "raised-cosine"}},
+    "not centred": {"centred": False},
+    "K = 5": {"n_compartments": 5},
+    "hidden bias 0": {"hidden_bias": 0.0},
+    "hidden bias -4": {"hidden_bias": -4.0},
+    "constant step, no average": {"learning_rate_schedule": "constant", "average_last": 0.0},
+    "constant step, average": {"learning_rate_schedule": "constant"},
+    "no average": {"average_last": 0.0},
+    "K = 1": {"n_compartments": 1},
+}
+EVERYWHERE = ("default", "step / 3", "paper", "no hidden neurons")
+MORE = ("self-memory on", "ten epochs", "short filters", "not centred", "constant step, no average")
+PLAN: dict[str, tuple[int, tuple[str, ...]]] = {  # data: number of splits, settings
+    "simulated-012": (3, (*EVERYWHERE, *MORE)),
+    "n-mnist-012": (5, tuple(name for name in SETTINGS if name != "ten epochs")),
+    "n-mnist-10": (3, (*EVERYWHERE, "step x 3")),
+    "simulated-10": (2, EVERYWHERE),
+}
+
+
+class Task(NamedTuple):
+    data: str
+    split: int
+    setting: str
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of the study; made if it is not there")
+    parser.add_argument("--n-mnist", type=Path, help="folder with N-MNIST's Train")
+    parser.add_argument("--data", nargs="+", choices=PLAN, default=list(PLAN), help="only these data")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="only these settings")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    arguments = parser.parse_args()
+    names = [name for name in arguments.data if arguments.n_mnist or name.startswith("simulated")]
+    (arguments.out / "models").mkdir(parents=True, exist_ok=True)
+    results = arguments.out / "runs.jsonl"
+    done = {Task(*(run[name] for name in Task._fields)) for run in read_lines(results)}
+    tasks = [
+        Task(name, split, setting)
+        for setting in arguments.settings
+        for name in names
+        for split in range(PLAN[name][0])
+        if setting in PLAN[name][1]
+    ]
+    for name, split in sorted({(task.data, task.split) for task in tasks}):
+        prepare(arguments.out, name, split, arguments.n_mnist)
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        waiting = {pool.submit(run, arguments.out, task): task for task in tasks if task not in done}
+        for number, future in enumerate(as_completed(waiting), 1):
+            record = future.result()
+            with results.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            figures = record["test"]["per-step"]["20"]
+            print(
+                f"{number} of {len(waiting)}: {record['data']} {record['split']}, {record['setting']}: accuracy "
+                f"{100 * figures['accuracy']:.1f} %, ECE {figures['ece']:.3f}, {record['train_seconds']:.0f} s",
+                flush=True,
+            )
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def data_file(out: Path, name: str, split: int) -> Path:
+    return out / "data" / f"{name}-{split}.h5"
+
+
+def prepare(out: Path, name: str, split: int, n_mnist: Path | None) -> None:
+    """Write the split's prepared file, unless it is there."""
+    file = data_file(out, name, split)
+    if file.exists():
+        return
+    print(f"preparing {file}", flush=True)
+    file.parent.mkdir(exist_ok=True)
+    partial = file.with_suffix(".partial.h5")
+    if name.startswith("simulated"):
+        simulate_prepared(partial, digits=DIGITS[name], per_class=(400, 100), seed=split)
+    else:
+        assert n_mnist is not None
+        inventory = find_nmnist(n_mnist, DIGITS[name])
+        import_recordings(inventory, partial, split="stratified", test_fraction=0.2, seed=split)
+    partial.rename(file)
+
+
+def run(out: Path, task: Task) -> dict[str, Any]:
+    """Train once, and measure the weights at the end with every decoder and number of compartments."""
+    with open_prepared(data_file(out, task.data, task.split)) as prepared:
+        train, test = (
+            ArrayExamples(split.read(range(len(split.labels))), split.labels[:])
+            for split in (prepared.train, prepared.test)
+        )
+        data = ArrayData(train, prepared.classes, test)
+    config = TrainingConfig.make(
+        **{
+            "epochs": EPOCHS[task.data],
+            "validation_fraction": 0.0,
+            "inference_compartments": 20,
+            "likelihood_samples": 5,
+            "seed": task.split,
+            **SETTINGS[task.setting],
+        }
+    )
+    config = config.changed(decoder="vote" if task.setting.startswith("paper") else "per-step")
+    trainer = Trainer(config, data)
+    history, seconds, processor_seconds = [], 0.0, 0.0
+    while not trainer.finished:
+        if trainer.evaluation_due:
+            record = trainer.evaluate().record
+            kept = {name: record["test"][name] for name in ("accuracy", "ece", "nll", "log_likelihood")}
+            history.append({"epoch": record["epoch"], **kept})
+        else:
+            begin = time.process_time()
+            seconds += trainer.learn_next().seconds
+            processor_seconds += time.process_time() - begin
+    model = trainer.model()
+    if task.setting == "default":
+        save_model(model, out / "models" / f"{task.data}-{task.split}.safetensors")
+    return {
+        **task._asdict(),
+        "n_train": len(train),
+        "n_test": len(test),
+        "n_steps": data.n_steps,
+        "epochs": config.epochs,
+        "train_seconds": seconds,
+        "train_processor_seconds": processor_seconds,
+        "history": history,
+        "test": measure(model, test),
+        "config": config.identity(),
+    }
+
+
+def measure(model: Model, test: ArrayExamples) -> dict[str, dict[str, dict[str, float]]]:
+    """Figures of each decoder for each number of compartments, all from one run of the most compartments."""
+    network, T, most = model.network, test.spikes.shape[1], max(COMPARTMENTS)
+    patterns = class_patterns(network.n_visible, T)
+    probabilities: dict[str, dict[int, list[NDArray[np.float64]]]] = {}
+    classes: dict[str, dict[int, list[NDArray[np.int64]]]] = {}
+    for name in ("vote", "likelihood", "per-step"):
+        probabilities[name], classes[name] = ({K: [] for K in COMPARTMENTS} for _ in range(2))
+    spikes = 0.0
+    for first in range(0, len(test), 100):
+        inputs = test.spikes[first : first + 100]
+        each, fired = pattern_log_probabilities(network, model.parameters, inputs, most, 1, first, 1, patterns)
+        spikes += fired.sum() / most
+        free = sample(network, model.parameters, inputs, most, seed=1, example=first)[..., network.n_hidden :]
+        counts = free.sum(axis=1)  # (n, most, C)
+        for K in COMPARTMENTS:
+            some = each[..., :K]
+            scores = {"likelihood": log_mean_exp(some.sum(axis=2)).T, "per-step": log_mean_exp(some).mean(axis=2).T}
+            for name, score in scores.items():
+                probabilities[name][K].append(softmax(score, axis=1))
+                classes[name][K].append(score.argmax(axis=1))
+            votes = count_votes(counts[:, :K])
+            probabilities["vote"][K].append(vote_probabilities(votes))
+            classes["vote"][K].append(decide(votes, counts[:, :K]))
+    return {
+        name: {
+            str(K): figures(
+                test.labels, np.concatenate(parts), np.concatenate(classes[name][K]), spikes / len(test) * K
+            )
+            for K, parts in by_K.items()
+        }
+        for name, by_K in probabilities.items()
+    }
+
+
+def figures(
+    labels: NDArray[np.int64], probabilities: NDArray[np.float64], chosen: NDArray[np.int64], hidden_spikes: float
+) -> dict[str, float]:
+    return {
+        "accuracy": metrics.accuracy(labels, chosen),
+        "ece": metrics.reliability(labels, probabilities, N_BINS, predicted=chosen).ece,
+        "nll": metrics.negative_log_likelihood(labels, probabilities),
+        "brier": metrics.brier_score(labels, probabilities),
+        "hidden_spikes": hidden_spikes,
+    }
+
+
+if __name__ == "__main__":
+    main()
