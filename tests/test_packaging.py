@@ -1,8 +1,14 @@
 """What is shipped is whole: a wheel, built and installed in an environment of its own, works without the repository."""
 
 import os
+import pty
+import select
+import shlex
+import shutil
 import subprocess
 import sys
+import tarfile
+import time
 import tomllib
 import zipfile
 from pathlib import Path
@@ -88,11 +94,80 @@ def test_the_citation_names_the_version_and_the_paper():
     assert "Multi-Sample Online Learning for Spiking Neural Networks" in text
 
 
-def test_the_shell_completes_commands_and_options(installed, tmp_path):
-    def completions(words):
-        asked = {"_GEMSNN_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-        return run(installed / "gemsnn", cwd=tmp_path, env={**os.environ, **asked}).split()
+# ---- the source archive
 
-    assert completions("gemsnn tr") == ["train"]
-    assert completions("gemsnn data sim") == ["simulate"]
-    assert "--compartments" in completions("gemsnn train --com")
+
+def test_the_source_archive_holds_all_that_its_tests_and_pages_need(tmp_path):
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so there is no list of files to compare with")
+    tracked = run(git, "ls-files", cwd=ROOT).splitlines()
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=ROOT)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        held = {name.partition("/")[2] for name in files.getnames()}
+    assert {name for name in tracked if not name.startswith(".") and (ROOT / name).exists()} <= held
+
+
+# ---- completion, as typed
+
+
+class Terminal:
+    """A bash that believes a person is typing, with a home of its own and the installed command in its path."""
+
+    def __init__(self, installed, home):
+        environment = {**clean(home)["env"], "HOME": str(home), "TERM": "dumb", "INPUTRC": "/dev/null", "HISTFILE": ""}
+        environment["PATH"] = f"{installed}{os.pathsep}{environment['PATH']}"
+        self.keyboard, theirs = pty.openpty()
+        bash = ["bash", "--noprofile", "--rcfile", str(home / ".bashrc"), "-i"]
+        where = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "cwd": home, "env": environment}
+        self.bash = subprocess.Popen(bash, start_new_session=True, **where)
+        os.close(theirs)
+
+    def type(self, keys, until):
+        """What the screen shows, up to ``until``."""
+        os.write(self.keyboard, keys.encode())
+        shown, give_up = "", time.monotonic() + 120
+        while until not in shown:
+            ready, _, _ = select.select([self.keyboard], [], [], give_up - time.monotonic())
+            assert ready, f"{keys!r} gave only {shown!r}"
+            shown += os.read(self.keyboard, 4096).decode()
+        return shown
+
+    def close(self):
+        self.bash.kill()
+        self.bash.wait()
+        os.close(self.keyboard)
+
+
+@pytest.fixture(scope="module")
+def terminal(installed, tmp_path_factory):
+    """After `gemsnn --install-completion`, which writes into the home folder."""
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash to complete in")
+    home = tmp_path_factory.mktemp("home")
+    environment = {**clean(home)["env"], "HOME": str(home)}
+    run("bash", "-c", f"{shlex.quote(str(installed / 'gemsnn'))} --install-completion; true", cwd=home, env=environment)
+    with (home / ".bashrc").open("a") as rc:
+        rc.write("\nbind 'set enable-bracketed-paste off'\nPS1='ready> '\n")
+    terminal = Terminal(installed, home)
+    terminal.type("", until="ready> ")
+    yield terminal
+    terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("tr", "train "),
+        ("data sim", "data simulate "),
+        ("train --com", "train --compartments "),
+        ("train --decoder li", "train --decoder likelihood "),
+        ("train --preset p", "train --preset paper "),
+        ("evaluate runs/first --model fi", "evaluate runs/first --model final "),
+        ("data import n", "data import n-mnist "),
+    ],
+)
+def test_the_tab_key_completes_commands_options_and_their_values(terminal, typed, completed):
+    terminal.type(f"gemsnn {typed}\t", until=f"gemsnn {completed}")
+    terminal.type("\x15echo next''line\n", until="nextline\r\nready> ")  # forget the line: nothing is run

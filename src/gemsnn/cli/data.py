@@ -60,7 +60,7 @@ class _DigitsCommand(TyperCommand):
         return super().parse_args(ctx, spread)
 
 
-_Digits = Annotated[list[int] | None, typer.Option("--digits", help="Digits to use as classes, e.g. --digits 0 1 2.")]
+_DIGITS_HELP = "Digits to use as classes, e.g. --digits 0 1 2; "
 _Out = Annotated[Path, typer.Option("--out", help="The prepared file to write.", dir_okay=False)]
 
 
@@ -69,13 +69,17 @@ def import_(
     dataset: Annotated[_Dataset, typer.Argument(help="Which data set the folder holds.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder into which its archives were unpacked.")],
     out: _Out,
-    digits: _Digits = None,
+    digits: Annotated[list[int] | None, typer.Option("--digits", help=_DIGITS_HELP + "all ten if not given.")] = None,
     scale: Annotated[int, typer.Option(help="MNIST-DVS scale: 4, 8 or 16.")] = 4,
     polarity: Annotated[_Polarity, typer.Option(help="Merge ON and OFF, or make them inputs of their own.")] = (
         _Polarity.MERGED
     ),
-    bin_ms: Annotated[float | None, typer.Option(help="Width of a time bin in ms.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Number of time bins.")] = None,
+    bin_ms: Annotated[
+        float | None, typer.Option(help="Width of a time bin in ms; MNIST-DVS 25, N-MNIST 5 if not given.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Number of time bins; MNIST-DVS 80, N-MNIST 60 if not given.")
+    ] = None,
     split: Annotated[_Split, typer.Option(help="Training and test split; auto is official where possible.")] = (
         _Split.AUTO
     ),
@@ -120,7 +124,7 @@ def import_(
 @app.command(cls=_DigitsCommand)
 def simulate(
     out: _Out,
-    digits: _Digits = None,
+    digits: Annotated[list[int] | None, typer.Option("--digits", help=_DIGITS_HELP + "these if not given.")] = None,
     per_class: Annotated[
         tuple[int, int], typer.Option(metavar="TRAIN TEST", help="Recordings of each digit: training and test.")
     ] = (400, 100),
@@ -128,8 +132,8 @@ def simulate(
     polarity: Annotated[_Polarity, typer.Option(help="Merge ON and OFF, or make them inputs of their own.")] = (
         _Polarity.MERGED
     ),
-    bin_ms: Annotated[float | None, typer.Option(help="Width of a time bin in ms.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Number of time bins.")] = None,
+    bin_ms: Annotated[float | None, typer.Option(help="Width of a time bin in ms; 25 if not given.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Number of time bins; 80 if not given.")] = None,
     workers: Annotated[int | None, typer.Option(help="Threads; all cores if not given.")] = None,
     aedat: Annotated[
         Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from gemsnn.cli.output import print_table
-from gemsnn.cli.train import Decoder
+from gemsnn.cli.train import DECODER_HELP, Decoder
 from gemsnn.errors import DataError
 
 
@@ -32,7 +32,7 @@ Which = Annotated[
 Compartments = Annotated[
     int | None, typer.Option(help="Compartments at inference; by default those the run was set up with.")
 ]
-Decoding = Annotated[Decoder | None, typer.Option(help="How to read out; by default as the run was set up.")]
+Decoding = Annotated[Decoder | None, typer.Option(help=f"{DECODER_HELP} By default as the run was set up.")]
 Threads = Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on it.")]
 
 

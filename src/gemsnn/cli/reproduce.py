@@ -29,7 +29,9 @@ def reproduce(
     scheduler: Annotated[
         str | None, typer.Option(metavar="tcp://HOST:PORT", help="Spread the runs over a Dask cluster instead.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="How many seeds: 0, 1, ...", min=1)] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="How many seeds: 0, 1, ...; three if quick, else five.", min=1)
+    ] = None,
     resplit: Annotated[
         bool | None,
         typer.Option(
@@ -43,7 +45,9 @@ def reproduce(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Another value for a field of the protocol. May be repeated."
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Another value for a field of the protocol, e.g. --set compartments=[1,5]. May be repeated.",
         ),
     ] = None,
 ) -> None:

@@ -23,6 +23,17 @@ class Decoder(StrEnum):
     PER_STEP = "per-step"
 
 
+DECODER_HELP = (
+    "How to read out: by the compartments' vote, by the model's likelihood of each class, or by that averaged per step."
+)
+
+
+def _preset_names() -> list[str]:
+    from gemsnn.training.config import PRESETS
+
+    return list(PRESETS)
+
+
 def train(
     out: Annotated[Path, typer.Option("--out", help="Run directory; made if it is not there.", file_okay=False)],
     data: Annotated[
@@ -32,15 +43,23 @@ def train(
         bool, typer.Option("--resume", help="Go on where the run in --out stopped (or begin, if there is none).")
     ] = False,
     config: Annotated[
-        Path | None, typer.Option("--config", help="TOML file of settings; flags go before it.", dir_okay=False)
+        Path | None, typer.Option("--config", help="TOML file of settings; flags outweigh it.", dir_okay=False)
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="Settings to start from: paper. Else the defaults.")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Settings to start from: paper. Else the defaults.", autocompletion=_preset_names),
+    ] = None,
     hidden: Annotated[int | None, typer.Option(help="Hidden neurons.", rich_help_panel=_NETWORK)] = None,
-    compartments: Annotated[int | None, typer.Option(help="K while learning.", rich_help_panel=_NETWORK)] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Step size.", rich_help_panel=_NETWORK)] = None,
-    decoder: Annotated[Decoder | None, typer.Option(help="How to read out.", rich_help_panel=_NETWORK)] = None,
+    compartments: Annotated[
+        int | None, typer.Option(help="Compartments K while learning.", rich_help_panel=_NETWORK)
+    ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Step size of the rule.", rich_help_panel=_NETWORK)
+    ] = None,
+    decoder: Annotated[Decoder | None, typer.Option(help=DECODER_HELP, rich_help_panel=_NETWORK)] = None,
     inference_compartments: Annotated[
-        int | None, typer.Option(help="K at inference; as while learning, if not given.", rich_help_panel=_NETWORK)
+        int | None,
+        typer.Option(help="Compartments at inference; as while learning, if not given.", rich_help_panel=_NETWORK),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Passes over the training examples.", rich_help_panel=_LENGTH)
