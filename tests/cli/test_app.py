@@ -1,5 +1,6 @@
 """The `gemsnn` command as a whole: version, help, and what a mistake looks like."""
 
+import runpy
 import subprocess
 import sys
 
@@ -16,6 +17,14 @@ def run(*arguments):
 def test_the_version_is_that_of_the_package():
     done = run("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"gemsnn {gemsnn.__version__}\n", "")
+
+
+def test_the_package_is_a_command_too(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gemsnn", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("gemsnn", run_name="__main__")  # what `python -m gemsnn --version` does
+    assert not ended.value.code
+    assert capsys.readouterr().out == f"gemsnn {gemsnn.__version__}\n"
 
 
 def test_without_a_command_the_help_says_where_to_begin():

@@ -1,0 +1,5 @@
+"""`python -m gemsnn` is `gemsnn`."""
+
+from gemsnn.cli import main
+
+main()

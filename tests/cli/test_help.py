@@ -1,0 +1,62 @@
+"""The help teaches: every command and option is explained, and the examples run as they are printed."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from gemsnn.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+# Added to an example to keep it small; a later value takes the place of an earlier one.
+SMALLER = {
+    "data simulate": ["--per-class", "4", "2", "--aedat", "path/to/mnist-dvs"],
+    "train": ["--hidden", "5", "--epochs", "1"],
+    "evaluate": ["--samples", "2"],
+}
+ORDER = ["data simulate", "data info", "data show", "data import", "train", "evaluate", "predict"]
+
+
+def walk(group, words=()):
+    yield " ".join(words), group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from walk(command, (*words, name))
+
+
+COMMANDS = dict(walk(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_and_each_of_its_options_is_explained(words):
+    assert COMMANDS[words].help
+    for parameter in COMMANDS[words].params:
+        assert parameter.help, parameter.name
+        assert parameter.help.endswith("."), parameter.help
+
+
+def example(words):
+    (line,) = re.findall(r"Example: gemsnn (.+)", COMMANDS[words].help)
+    return line
+
+
+def test_the_examples_of_the_help_run_one_after_the_other(gemsnn, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in ORDER:
+        arguments = shlex.split(example(words)) + SMALLER.get(words, [])
+        if words == "predict":
+            recordings = tmp_path.glob("path/to/mnist-dvs/**/*.aedat")
+            (tmp_path / "recordings").mkdir()
+            for path in recordings:
+                path.rename(tmp_path / "recordings" / path.name)
+            at = arguments.index("recordings/*.aedat")
+            arguments[at : at + 1] = sorted(map(str, tmp_path.glob("recordings/*.aedat")))  # as a shell does
+        code, out, err = gemsnn(*arguments)
+        assert code == 0, (words, out, err)
+        assert out
+
+
+def test_the_example_that_takes_minutes_is_what_make_demo_runs():
+    assert f"gemsnn {example('reproduce')}\n" in (ROOT / "Makefile").read_text()
+    assert {words for words, command in COMMANDS.items() if not hasattr(command, "commands")} == {*ORDER, "reproduce"}
