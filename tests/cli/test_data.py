@@ -222,3 +222,27 @@ def test_help_is_quick_to_load_because_heavy_libraries_are_not_imported() -> Non
     code = "import sys, gemsnn.cli.data; print([m for m in ('matplotlib', 'mlxtend') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_arrays_have_no_picture_and_absent_classes_no_density(tmp_path: Path, here: Here) -> None:
+    write_prepared(tmp_path / "mine.h5", np.zeros((4, 5, 6), dtype=bool), [0, 1, 0, 1], split=["train"] * 4)
+    code, _, error = here("data", "show", tmp_path / "mine.h5", "--out", tmp_path / "a.png")
+    assert code == 2
+    assert "mine.h5: made from arrays, not from recordings, so there is no picture to draw" in error
+    code, out, _ = here("data", "info", tmp_path / "mine.h5")
+    assert code == 0
+    assert [line.split("│")[3].strip() for line in out.splitlines() if "│ test" in line] == ["0", "0"]
+
+
+def test_recordings_that_were_left_out_are_named(simulated: Path, tmp_path: Path, here: Here) -> None:
+    source = next((simulated / "raw/grabbed_data0/scale4").glob("*_0001.aedat"))
+    folder = tmp_path / "grabbed_data0/scale4"
+    folder.mkdir(parents=True)
+    for number in (1, 2, 901):
+        content = b"" if number == 2 else source.read_bytes()
+        (folder / f"mnist_0_scale04_{number:04d}.aedat").write_bytes(content)
+    arguments = ("data", "import", "mnist-dvs", tmp_path, "--digits", 0, "--out", tmp_path / "a.h5")
+    code, out, error = here(*arguments, "--skip-damaged")
+    assert code == 0
+    assert "left out: " in out + error
+    assert "mnist_0_scale04_0002.aedat" in out + error

@@ -200,3 +200,13 @@ def test_real_recordings_are_imported(real_data: Path, tmp_path: Path) -> None:
         assert (len(a.train), len(a.test)) == (90, 10)
         assert np.mean([x.mean() for x in a.train]) == pytest.approx(0.117, abs=0.005)
         assert len(b.train) + len(b.test) == 97 + 116 + 99
+
+
+def test_nothing_but_damaged_recordings_is_an_error(tmp_path: Path) -> None:
+    for number in (1, 901):
+        place = tmp_path / "grabbed_data0" / "scale4" / f"mnist_0_scale04_{number:04d}.aedat"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(b"")
+    with pytest.raises(DataError, match=r"no recording can be read; the first says: .*_0001\.aedat"):
+        import_recordings(find_mnist_dvs(tmp_path, [0]), tmp_path / "a.h5", skip_damaged=True)
+    assert not (tmp_path / "a.h5").exists()

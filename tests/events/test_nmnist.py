@@ -6,7 +6,7 @@ import pytest
 from gemsnn import DataError
 from gemsnn.events import DamageWarning, read_nmnist, read_recording, write_aedat
 from gemsnn.events.nmnist import encode_nmnist, parse_nmnist
-from gemsnn.events.records import Events
+from gemsnn.events.records import Events, make_events
 
 
 def record(x: int, y: int, p: int, t: int) -> bytes:
@@ -67,3 +67,16 @@ def test_the_ending_of_a_file_picks_the_reader(tmp_path: Path, nmnist_events: Ev
     assert (read_recording(tmp_path / "a.aedat") == dvs_events).all()
     with pytest.raises(DataError, match=r"the ending \.txt is not known"):
         read_recording(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("x", "t", "message"),
+    [
+        ([240, 1], [0, 1], "x and y must lie in 0..239"),
+        ([1, 1], [0, 1 << 23], "times must lie in 0..2\\^23 - 1"),
+        ([1, 1], [5, 4], "never go back; sort the events by t"),
+    ],
+)
+def test_what_the_format_cannot_hold_is_refused(x: list[int], t: list[int], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        encode_nmnist(make_events(np.array(x), np.array([1, 1]), np.array(t), np.array([0, 1])), "mine")

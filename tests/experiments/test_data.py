@@ -6,7 +6,7 @@ import pytest
 from gemsnn.errors import DataError
 from gemsnn.events import open_prepared, simulate_prepared, write_prepared
 from gemsnn.experiments import Protocol, plan
-from gemsnn.experiments.data import needs_resplit, resplit_files, simulated_file
+from gemsnn.experiments.data import check_usable, needs_resplit, resplit_files, simulated_file
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +85,13 @@ def test_what_cannot_be_reproduced_on_is_refused(tmp_path) -> None:
     protocol = Protocol.make("quick")
     with pytest.raises(DataError, match=r"lame\.h5: no test examples of 2; use --resplit"):
         plan(protocol, tmp_path / "out", tmp_path / "lame.h5")
+
+
+def test_one_class_or_no_test_examples_are_refused(tmp_path) -> None:
+    one, untested = tmp_path / "one.h5", tmp_path / "untested.h5"
+    write_prepared(one, np.zeros((4, 5, 6), dtype=bool), [0, 0, 0, 0], split=0.5)
+    write_prepared(untested, np.zeros((4, 5, 6), dtype=bool), [0, 1, 0, 1], split=["train"] * 4)
+    with open_prepared(one) as data, pytest.raises(DataError, match=r"one\.h5: only one class"):
+        check_usable(data)
+    with open_prepared(untested) as data, pytest.raises(DataError, match=r"untested\.h5: no test examples; use --resp"):
+        check_usable(data)
