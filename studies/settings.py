@@ -20,13 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from gemsnn import metrics
 from gemsnn.events import find_nmnist, import_recordings, open_prepared, simulate_prepared
-from gemsnn.inference import class_patterns, count_votes, decide, sample, vote_probabilities
-from gemsnn.inference.decoders import pattern_log_probabilities
-from gemsnn.inference.likelihood import log_mean_exp
+from gemsnn.inference import Prediction, class_patterns
+from gemsnn.inference.decoders import free_run, pattern_log_probabilities, read_patterns, read_votes
 from gemsnn.training import ArrayData, ArrayExamples, Model, Trainer, TrainingConfig, save_model
 
 N_BINS = 10
@@ -189,34 +187,30 @@ def measure(model: Model, test: ArrayExamples) -> dict[str, dict[str, dict[str, 
     """Figures of each decoder for each number of compartments, all from one run of the most compartments."""
     network, T, most = model.network, test.spikes.shape[1], max(COMPARTMENTS)
     patterns = class_patterns(network.n_visible, T)
-    probabilities: dict[str, dict[int, list[NDArray[np.float64]]]] = {}
-    classes: dict[str, dict[int, list[NDArray[np.int64]]]] = {}
-    for name in ("vote", "likelihood", "per-step"):
-        probabilities[name], classes[name] = ({K: [] for K in COMPARTMENTS} for _ in range(2))
-    spikes = 0.0
+    found: dict[str, dict[int, list[Prediction]]] = {
+        decoder: {K: [] for K in COMPARTMENTS} for decoder in ("vote", "likelihood", "per-step")
+    }
+    hidden = 0.0  # spikes of one compartment
     for first in range(0, len(test), 100):
-        inputs = test.spikes[first : first + 100]
-        each, fired = pattern_log_probabilities(network, model.parameters, inputs, most, 1, first, 1, patterns)
-        spikes += fired.sum() / most
-        free = sample(network, model.parameters, inputs, most, seed=1, example=first)[..., network.n_hidden :]
-        counts = free.sum(axis=1)  # (n, most, C)
+        arguments = (network, model.parameters, test.spikes[first : first + 100], most, 1, first, 1)
+        each, spikes = pattern_log_probabilities(*arguments, patterns)
+        counts = free_run(*arguments)[0].sum(axis=1)  # (n, most, C)
+        hidden += spikes.sum() / most
         for K in COMPARTMENTS:
-            some = each[..., :K]
-            scores = {"likelihood": log_mean_exp(some.sum(axis=2)).T, "per-step": log_mean_exp(some).mean(axis=2).T}
-            for name, score in scores.items():
-                probabilities[name][K].append(softmax(score, axis=1))
-                classes[name][K].append(score.argmax(axis=1))
-            votes = count_votes(counts[:, :K])
-            probabilities["vote"][K].append(vote_probabilities(votes))
-            classes["vote"][K].append(decide(votes, counts[:, :K]))
+            found["vote"][K].append(read_votes(counts[:, :K], spikes))
+            for decoder in ("likelihood", "per-step"):
+                found[decoder][K].append(read_patterns(each[..., :K], spikes, decoder))
     return {
-        name: {
+        decoder: {
             str(K): figures(
-                test.labels, np.concatenate(parts), np.concatenate(classes[name][K]), spikes / len(test) * K
+                test.labels,
+                np.concatenate([part.probabilities for part in parts]),
+                np.concatenate([part.classes for part in parts]),
+                hidden / len(test) * K,
             )
             for K, parts in by_K.items()
         }
-        for name, by_K in probabilities.items()
+        for decoder, by_K in found.items()
     }
 
 

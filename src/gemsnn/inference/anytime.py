@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from gemsnn.engine.simulate import simulate
 from gemsnn.errors import ConfigError
-from gemsnn.inference.decoders import BATCH, DECODERS, class_patterns, hidden_spikes, pattern_log_probabilities
+from gemsnn.inference.decoders import BATCH, checked, class_patterns, free_run, pattern_log_probabilities, read_votes
 from gemsnn.inference.likelihood import log_mean_exp
-from gemsnn.inference.sampling import batch_of_sequences, draws
 from gemsnn.model import Network, Parameters
-from gemsnn.model.checks import one_of, whole_number
-from gemsnn.model.readout import count_votes, decide, vote_probabilities
+from gemsnn.model.checks import whole_number
 
 
 class Decisions(NamedTuple):
@@ -80,32 +77,24 @@ def predict_anytime(
     One run of the network gives all answers; the last one is :func:`predict`'s own. The arguments are
     :func:`predict`'s.
     """
-    network.check_parameters(parameters)
-    one_of("decoder", decoder, DECODERS)
-    K = whole_number("n_compartments", n_compartments, 1)
-    seed, first_example = whole_number("seed", seed, 0), whole_number("first_example", first_example, 0)
-    whole_number("threads", threads, 1)
-    batch, _ = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
+    batch, K, seed, first_example = checked(
+        network, parameters, inputs, n_compartments, decoder, seed, first_example, threads
+    )
     N, T = batch.shape[:2]
     C = network.n_visible
     patterns = class_patterns(C, T)
     classes, probabilities, spikes = np.zeros((N, T), dtype=np.int64), np.zeros((N, T, C)), np.zeros((N, T))
     for first in range(0, N, BATCH):
         rows = slice(first, first + BATCH)
-        example = first_example + first
+        arguments = (network, parameters, batch[rows], K, seed, first_example + first, threads)
         if decoder == "vote":
-            draws_of = draws(network, K, seed, example, visible=True)
-            fired = simulate(network, parameters, batch[rows], K, draws_of, None, threads).spikes
-            counts = fired[..., network.n_hidden :].cumsum(axis=1)  # (n, T, K, C)
+            visible, spikes[rows] = free_run(*arguments)
+            counts = visible.cumsum(axis=1)  # (n, T, K, C)
             for t in range(T):
-                votes = count_votes(counts[:, t])
-                classes[rows, t] = decide(votes, counts[:, t])
-                probabilities[rows, t] = vote_probabilities(votes)
-            spikes[rows] = hidden_spikes(network, fired)
+                found = read_votes(counts[:, t], spikes[rows])
+                classes[rows, t], probabilities[rows, t] = found.classes, found.probabilities
         else:
-            each, spikes[rows] = pattern_log_probabilities(
-                network, parameters, batch[rows], K, seed, example, threads, patterns
-            )
+            each, spikes[rows] = pattern_log_probabilities(*arguments, patterns)
             if decoder == "likelihood":
                 score = log_mean_exp(each.cumsum(axis=2))  # (C, n, T)
             else:

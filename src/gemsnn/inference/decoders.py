@@ -75,12 +75,9 @@ def predict(
     seed, first_example
         Key of the random draws: sequence n has the key ``first_example + n``.
     """
-    network.check_parameters(parameters)
-    one_of("decoder", decoder, DECODERS)
-    K = whole_number("n_compartments", n_compartments, 1)
-    seed, first_example = whole_number("seed", seed, 0), whole_number("first_example", first_example, 0)
-    whole_number("threads", threads, 1)
-    batch, _ = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
+    batch, K, seed, first_example = checked(
+        network, parameters, inputs, n_compartments, decoder, seed, first_example, threads
+    )
     T = batch.shape[1]
     if patterns is None:
         desired = class_patterns(network.n_visible, T)
@@ -93,9 +90,10 @@ def predict(
         rows = batch[first : first + BATCH]
         arguments = (network, parameters, rows, K, seed, first_example + first, threads)
         if decoder == "vote":
-            parts.append(_vote(*arguments))
+            visible, spikes = free_run(*arguments)
+            parts.append(read_votes(visible.sum(axis=1), spikes))
         else:
-            parts.append(_likelihood(*arguments, desired, per_step=decoder == "per-step")[0])
+            parts.append(read_patterns(*pattern_log_probabilities(*arguments, desired), decoder))
     if not parts:
         C = len(desired)
         return Prediction(np.zeros(0, np.int64), np.zeros((0, C)), np.zeros((0, C), np.int64), np.zeros(0))
@@ -118,8 +116,9 @@ def predict_by_likelihood(
     The estimate of a class is the one that :func:`gemsnn.log_likelihood` gives for its pattern with the same key: both
     come out of one run. The arguments are trusted.
     """
-    parts = [
-        _likelihood(
+    predictions, estimates = [], []
+    for first in range(0, len(inputs), BATCH):
+        each, spikes = pattern_log_probabilities(
             network,
             parameters,
             inputs[first : first + BATCH],
@@ -129,41 +128,58 @@ def predict_by_likelihood(
             threads,
             patterns,
         )
-        for first in range(0, len(inputs), BATCH)
-    ]
-    predictions, estimates = zip(*parts, strict=True)
+        predictions.append(read_patterns(each, spikes, "likelihood"))
+        estimates.append(log_mean_exp(each.sum(axis=2)).T)
     return Prediction(*map(np.concatenate, zip(*predictions, strict=True))), np.concatenate(estimates)
 
 
-def _vote(
-    network: Network, parameters: Parameters, inputs: NDArray[Any], K: int, seed: int, example: int, threads: int
-) -> Prediction:
-    draws_of = draws(network, K, seed, example, visible=True)
-    spikes = simulate(network, parameters, inputs, K, draws_of, None, threads).spikes
-    counts = spikes[..., network.n_hidden :].sum(axis=1)  # (N, K, C)
-    votes = count_votes(counts)
-    return Prediction(
-        decide(votes, counts), vote_probabilities(votes), votes, hidden_spikes(network, spikes).mean(axis=1)
-    )
-
-
-def _likelihood(
+def checked(
     network: Network,
     parameters: Parameters,
-    inputs: NDArray[Any],
-    K: int,
+    inputs: ArrayLike,
+    n_compartments: int,
+    decoder: str,
     seed: int,
-    example: int,
+    first_example: int,
     threads: int,
-    patterns: NDArray[np.uint8],
-    per_step: bool = False,
-) -> tuple[Prediction, NDArray[np.float64]]:
-    each, spikes = pattern_log_probabilities(network, parameters, inputs, K, seed, example, threads, patterns)
+) -> tuple[NDArray[np.uint8], int, int, int]:
+    """(N, T, n_inputs) spikes, K, seed and first example, all of them usable."""
+    network.check_parameters(parameters)
+    one_of("decoder", decoder, DECODERS)
+    K = whole_number("n_compartments", n_compartments, 1)
+    seed, first_example = whole_number("seed", seed, 0), whole_number("first_example", first_example, 0)
+    whole_number("threads", threads, 1)
+    batch, _ = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
+    return batch, K, seed, first_example
+
+
+# ---- from a run to a class -------------------------------------------------------------------------------------------
+
+
+def read_votes(counts: NDArray[Any], spikes: NDArray[np.float64]) -> Prediction:
+    """From visible spikes (N, K, C), summed over time, and hidden ones (N, T)."""
+    votes = count_votes(counts)
+    return Prediction(decide(votes, counts), vote_probabilities(votes), votes, spikes.mean(axis=1))
+
+
+def read_patterns(each: NDArray[np.float64], spikes: NDArray[np.float64], decoder: str) -> Prediction:
+    """From what :func:`pattern_log_probabilities` found, by ``"likelihood"`` or ``"per-step"``."""
     whole = each.sum(axis=2)  # (C, N, K)
-    estimate = log_mean_exp(whole).T  # (N, C)
-    score = log_mean_exp(each).mean(axis=2).T if per_step else estimate
-    votes = (whole.argmax(axis=0)[..., None] == np.arange(len(patterns))).sum(axis=1)
-    return Prediction(score.argmax(axis=1), softmax(score, axis=1), votes, spikes.mean(axis=1)), estimate
+    score = (log_mean_exp(whole) if decoder == "likelihood" else log_mean_exp(each).mean(axis=2)).T  # (N, C)
+    votes = (whole.argmax(axis=0)[..., None] == np.arange(len(each))).sum(axis=1)
+    return Prediction(score.argmax(axis=1), softmax(score, axis=1), votes, spikes.mean(axis=1))
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+
+
+def free_run(
+    network: Network, parameters: Parameters, inputs: NDArray[Any], K: int, seed: int, example: int, threads: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """(N, T, K, C) visible spikes, and (N, T) hidden ones, all compartments."""
+    draws_of = draws(network, K, seed, example, visible=True)
+    spikes = simulate(network, parameters, inputs, K, draws_of, None, threads).spikes
+    return spikes[..., network.n_hidden :], _hidden_spikes(network, spikes)
 
 
 def pattern_log_probabilities(
@@ -189,7 +205,7 @@ def pattern_log_probabilities(
             clamp = np.repeat(pattern[None], N, axis=0)
             run = simulate(network, parameters, inputs, K, draws_of, clamp, threads)
             each[c] = log_probability(run.visible_potential, pattern[:, None, :])
-            spikes += hidden_spikes(network, run.spikes) / len(patterns)
+            spikes += _hidden_spikes(network, run.spikes) / len(patterns)
         return each, spikes
     silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
     run = simulate(network, parameters, inputs, K, draws_of, silence, threads)
@@ -201,7 +217,7 @@ def pattern_log_probabilities(
         u = run.visible_potential.astype(np.float64)
         each[:] = log_expit(-u).sum(axis=-1)
         each += np.einsum("ntkv,ctv->cntk", u, patterns, optimize=True)
-    return each, hidden_spikes(network, run.spikes)
+    return each, _hidden_spikes(network, run.spikes)
 
 
 def _own_drive(network: Network, parameters: Parameters, pattern: NDArray[Any]) -> NDArray[np.float64]:
@@ -221,7 +237,7 @@ def _own_drive(network: Network, parameters: Parameters, pattern: NDArray[Any]) 
     return drive
 
 
-def hidden_spikes(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _hidden_spikes(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:
     """(N, T): hidden spikes of all compartments."""
     counts = [np.count_nonzero(sequence[..., : network.n_hidden], axis=(1, 2)) for sequence in spikes]
     return np.array(counts, dtype=np.float64).reshape(spikes.shape[:2])
