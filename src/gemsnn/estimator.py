@@ -82,6 +82,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kappa: float = _DEFAULT["kappa"],
         gamma: float = _DEFAULT["gamma"],
         centred: bool = _DEFAULT["centred"],
+        feedback: float = _DEFAULT["feedback"],
         epochs: int = _DEFAULT["epochs"],
         max_time_samples: int | None = _DEFAULT["max_time_samples"],
         learning_rate_schedule: str = _DEFAULT["learning_rate_schedule"],
@@ -110,6 +111,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.kappa = kappa
         self.gamma = gamma
         self.centred = centred
+        self.feedback = feedback
         self.epochs = epochs
         self.max_time_samples = max_time_samples
         self.learning_rate_schedule = learning_rate_schedule

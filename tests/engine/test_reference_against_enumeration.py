@@ -207,7 +207,7 @@ def test_running_freely_needs_no_processor():
     network, processor = gemsnn.Network.fully_connected(1, 2, 1), reference.CentralProcessor()
     reference.run(
         network, network.init(dtype=np.float64), reference.init(network, 3), np.ones((4, 1)), None,
-        np.full((4, 3, 3), 0.5), 0.1, 0.9, 0.9, processor,
+        np.full((4, 3, 3), 0.5), gemsnn.GEM(0.1), processor,
     )  # fmt: skip
     assert (processor.reals_received, processor.reals_sent) == (0, 0)
 

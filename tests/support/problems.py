@@ -102,6 +102,7 @@ def problems(draw: st.DrawFn, lengths: st.SearchStrategy[int] = SHORT, most_comp
         kappa=draw(st.sampled_from([1e-3, 0.5, 0.9, 1.0])),
         gamma=draw(st.sampled_from([1e-3, 0.5, 0.9, 0.99, 1.0])),
         centred=draw(st.booleans()),
+        feedback=draw(st.sampled_from([0.0, 0.0, 0.5, 4.0])),
     )
     T, K = draw(lengths), draw(st.integers(1, most_compartments))
     seed, scale, rate = (
@@ -153,7 +154,7 @@ def uniforms_off_threshold(problem: Problem, margin: float, free: bool = False) 
         uniforms[t] = np.where(close, np.where(p < 0.5, p + margin, p - margin), uniforms[t])
         parameters, state, _ = reference.step(
             network, parameters, state, problem.inputs[t], None if free else problem.targets[t], uniforms[t],
-            rule.learning_rate, rule.kappa, rule.gamma, reference.CentralProcessor(), rule.centred,
+            rule, reference.CentralProcessor(),
         )  # fmt: skip
     return uniforms
 

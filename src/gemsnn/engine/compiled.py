@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.engine.blas import single_threaded_blas
+from gemsnn.engine.gem import GEM
 from gemsnn.engine.kernel import Block, advance, filter_spikes
 from gemsnn.engine.layout import layout
 from gemsnn.model import Network, Parameters
@@ -64,10 +65,7 @@ class Learner:
         network: Network,
         parameters: Parameters,
         n_compartments: int,
-        learning_rate: float,
-        kappa: float,
-        gamma: float,
-        centred: bool = False,
+        rule: GEM,
         *,
         state: State | None = None,
         visible_private: bool = False,
@@ -76,11 +74,11 @@ class Learner:
         self.network, self.threads = network, min(threads, network.n_neurons)
         self.dtype = parameters.dtype
         self.learning_rate, self.kappa, self.gamma = (
-            self.dtype.type(learning_rate),
-            float(kappa),
-            self.dtype.type(max(gamma, np.finfo(self.dtype).tiny)),  # above 0 in float32 too
+            self.dtype.type(rule.learning_rate),
+            float(rule.kappa),
+            self.dtype.type(max(rule.gamma, np.finfo(self.dtype).tiny)),  # above 0 in float32 too
         )
-        self.centred = centred
+        self.rule = rule
         self.layout = layout(network, visible_private, self.dtype)
         plan, n, K = self.layout, network.n_neurons, n_compartments
         self.n_compartments = K
@@ -111,7 +109,7 @@ class Learner:
             if state.gamma != self.gamma:  # what has faded so far has faded by the old gamma
                 self._window_errors = self._window_errors * _fading(state.gamma, self._window_ages - 1)
                 self._window_ages = np.ones_like(self._window_ages)
-        self._horizon = _horizon(float(gamma), self.dtype)
+        self._horizon = _horizon(rule.gamma, self.dtype)
         self._block: Block | None = None
         self._shared_traces = np.zeros((0, n_columns), dtype=self.dtype)
         self._position = 0
@@ -232,7 +230,8 @@ class Learner:
             learning_rate=self.learning_rate,
             gamma=self.gamma,
             kappa=self.kappa,
-            baseline=self.dtype.type(self.centred / K),
+            baseline=dtype.type(self.rule.centred / K),
+            feedback=dtype.type(self.rule.feedback),
             history_bits=plan.history.bits,
             synaptic_table=plan.synaptic_table,
             somatic_table=plan.somatic_table,
@@ -258,7 +257,9 @@ class Learner:
             log_weights=self._log_weights,
             errors=np.zeros((n, K, length), dtype=dtype),
             accumulated=np.zeros((n, length), dtype=dtype),
-            signal=np.zeros((length, 2, K), dtype=dtype),
+            reach=np.zeros((2, n_visible, self.network.n_hidden), dtype=dtype),
+            signal=np.zeros((length, n, K), dtype=dtype),
+            carry_weights=np.zeros((n, K), dtype=dtype),
             spikes=np.zeros((length, K, n), dtype=np.bool_),
             visible_log_probability=np.zeros((length, K, n_visible)),
             log_likelihood=np.zeros((length, K)),
@@ -315,9 +316,9 @@ class Learner:
         ages = np.arange(length, 0, -1)
         self._write_shared(block.accumulated[:, :length], traces)
         if self._window_ages.size:
-            weights = np.einsum("t,trk->rk", _fading(self.gamma, np.arange(length)), block.signal[:length])
-            roles = np.repeat([0, 1], [self.network.n_hidden, self.network.n_visible])
-            past = np.einsum("ik,iks->is", weights[roles], self._window_errors) * _fading(self.gamma, self._window_ages)
+            past = np.einsum("ik,iks->is", block.carry_weights, self._window_errors) * _fading(
+                self.gamma, self._window_ages
+            )
             self._write_shared(past, self._window_traces)
             errors = np.concatenate([self._window_errors, errors], axis=2)
             traces = np.concatenate([self._window_traces, traces])

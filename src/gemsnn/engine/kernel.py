@@ -2,8 +2,8 @@ r"""The learning kernel: a block of time steps, all compartments, compiled.
 
 Sources are of two kinds. *Shared* sources (exogenous inputs, the bias, visible neurons while they are clamped) spike
 alike in every compartment. With R_s their traces at step s, e_s^k a neuron's error (spike - sigmoid(u)) and
-signal_{k,r} the importance weights (less 1 / K for hidden neurons, if centred), the drive of step t through weights
-that change at every step is
+signal_{k,r} its learning signal (the importance weight; less 1 / K for hidden neurons, if centred), the drive of step t
+through weights that change at every step is
 
     W_t . R_t = W_0 . R_t + eta sum_{s<t} (R_s . R_t) a_{s,t},
     a_{s,t+1} = a_{s,t} + gamma^(t-s) sum_k signal_{k,t} e_s^k,
@@ -15,6 +15,9 @@ the eligibility times R_t; it decays like all eligibility and is weighed by sum_
 *Private* sources (hidden neurons, and visible ones when they run freely) spike differently in each compartment: their
 synapses keep an eligibility a compartment. For each neuron, one pass applies the update of step t - 1 and computes the
 drive of step t.
+
+With ``feedback``, hidden neurons have signals of their own, made of the visible neurons' errors, and the derivative of
+their sigmoid stands in place of their error; all else is the same.
 
 A team of threads runs the kernel, each on its own rows (neurons), with one barrier a step. What a row computes does
 not depend on the rows beside it, so the result is the same to the bit for any number of threads.
@@ -41,6 +44,7 @@ class Block(NamedTuple):
     gamma: Any  # f
     kappa: float
     baseline: Any  # f: what hidden neurons take off their importance weights: 0, or 1 / K if centred
+    feedback: Any  # f: 0, or the gain of the visible neurons' errors on their way back to hidden neurons
     history_bits: int  # of a word
     synaptic_table: Any  # (words, 2 ** bits, n_basis) f: a word of spike history -> its part of the trace
     somatic_table: Any  # (words, 2 ** bits, n_basis) f
@@ -69,7 +73,9 @@ class Block(NamedTuple):
     # what the steps produce
     errors: Any  # (n_neurons, K, L) f
     accumulated: Any  # (n_neurons, L) f
-    signal: Any  # (L, 2, K) f: what hidden and visible neurons weigh by; 0 where running freely
+    reach: Any  # (2, n_visible, n_hidden) f: weights from hidden to visible, summed over bases; slot t % 2 is step t's
+    signal: Any  # (L, n_neurons, K) f: learning signals; 0 where running freely
+    carry_weights: Any  # (n_neurons, K) f: sum over the steps r so far of gamma^r signal_r
     spikes: Any  # (L, K, n_neurons) bool
     visible_log_probability: Any  # (L, K, n_visible)
     log_likelihood: Any  # (L, K)
@@ -81,14 +87,15 @@ class Block(NamedTuple):
 def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_threads: int, counter: Any) -> None:
     """Run steps ``first`` to ``last`` - 1 of the block; with ``settle``, also apply the last step's update."""
     # Local names, so that the loops below touch plain arrays.
-    synaptic, eligibility, traces, errors, signal_out = b.synaptic, b.eligibility, b.traces, b.errors, b.signal
+    synaptic, eligibility, traces, errors, signals = b.synaptic, b.eligibility, b.traces, b.errors, b.signal
     somatic, somatic_eligibility, somatic_traces = b.somatic, b.somatic_eligibility, b.somatic_traces
     history, gram, carry, accumulated, drive = b.history, b.gram, b.carry, b.accumulated, b.drive
     synaptic_table, somatic_table, uniforms, spikes = b.synaptic_table, b.somatic_table, b.uniforms, b.spikes
     targets, clamped, visible_log_probability = b.targets, b.clamped, b.visible_log_probability
     absent_start, absent_column, private_index = b.absent_start, b.absent_column, b.private_index
     group, has_memory, filters_agree = b.group, b.has_memory, b.filters_agree
-    eta, gamma, kappa, baseline = b.learning_rate, b.gamma, b.kappa, b.baseline
+    reach, carry_weights = b.reach, b.carry_weights
+    eta, gamma, kappa, baseline, feedback = b.learning_rate, b.gamma, b.kappa, b.baseline, b.feedback
     n_neurons, K, P = eligibility.shape
     L = drive.shape[0]
     n_visible = targets.shape[1]
@@ -102,16 +109,9 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
     row_first, row_last = n_neurons * thread // n_threads, n_neurons * (thread + 1) // n_threads
     log_weights = b.log_weights.copy()
     importance = np.empty(K)
-    signals = np.zeros((2, K), dtype=gram.dtype)  # of step t - 1, for hidden and for visible neurons
-    carry_weights = np.zeros((2, K), dtype=gram.dtype)  # sum over r < t of gamma^r signal_r
-    gamma_power = one  # gamma^(t - 1), once t > 0
-    for t in range(first):
-        if t > 0:
-            gamma_power *= gamma
-        for role in range(2):
-            for k in range(K):
-                signals[role, k] = signal_out[t, role, k]
-                carry_weights[role, k] += gamma_power * signals[role, k]
+    gamma_power = one  # gamma^t at step t
+    for _ in range(first):
+        gamma_power *= gamma
     fading = np.empty(L, dtype=gram.dtype)  # gamma^(L - 1 - s)
     fading[L - 1] = one
     for s in range(L - 2, -1, -1):
@@ -122,9 +122,8 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
     for t in range(first, last + (1 if settle else 0)):
         now, before, after = t % 3, (t + 2) % 3, (t + 1) % 3
         for i in range(row_first, row_last):
-            role = 0 if i < n_hidden else 1
-            signal, carry_weight = signals[role], carry_weights[role]
             if t > 0:
+                signal = signals[t - 1, i]
                 # Update of step t - 1, private synapses: eligibility <- gamma eligibility + error trace,
                 # weights <- weights + eta sum_k importance_k eligibility_k. Two compartments a pass.
                 for k in range(0, K2, 2):
@@ -173,7 +172,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                     shared += gram[group[i], t, s] * accumulated[i, s]
                 if carry.shape[2]:
                     for k in range(K):
-                        shared += carry_weight[k] * carry[i, k, t]
+                        shared += carry_weights[i, k] * carry[i, k, t]
             shared = drive[t, i] + eta * shared
             # ... private drive, four compartments a pass ...
             for k in range(0, K4, 4):
@@ -216,7 +215,12 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                     agreement = potential if spike else -potential
                     visible_log_probability[t, k, x] = min(agreement, 0.0) - np.log1p(tail)
                 spikes[t, k, i] = spike
-                errors[i, k, t] = ((1.0 if spike else 0.0) - probability) if clamped[t] else 0.0
+                if not clamped[t]:
+                    errors[i, k, t] = 0.0
+                elif feedback > 0 and i < n_hidden:
+                    errors[i, k, t] = probability * (1.0 - probability)
+                else:
+                    errors[i, k, t] = (1.0 if spike else 0.0) - probability
 
                 # Remember the spike: shift it into the history, and let step t + 1 see its trace.
                 bit = np.int64(spike)
@@ -230,6 +234,12 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                         for word in range(synaptic_table.shape[0]):
                             trace += synaptic_table[word, history[i, k, word], c]
                         traces[after, k, source * n_basis + c] = trace
+            if feedback > 0 and i >= n_hidden:
+                for h in range(n_hidden):
+                    total_weight = zero
+                    for c in range(h * n_basis, (h + 1) * n_basis):
+                        total_weight += synaptic[i, c]
+                    reach[t % 2, i - n_hidden, h] = total_weight
         if t == last:
             break
         if n_threads > 1:
@@ -250,18 +260,26 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
         for k in range(K):
             importance[k] = np.exp(log_weights[k] - highest)
             total += importance[k]
-        if t > 0:
-            gamma_power *= gamma
         for k in range(K):
             importance[k] /= total
-            signals[0, k] = importance[k] - baseline if clamped[t] else 0.0
-            signals[1, k] = importance[k] if clamped[t] else 0.0
-            for role in range(2):
-                carry_weights[role, k] += gamma_power * signals[role, k]
-                if thread == 0:
-                    signal_out[t, role, k] = signals[role, k]
             if thread == 0:
                 b.importance[t, k] = importance[k]
+        # Learning signals, each thread for its own neurons.
+        for i in range(row_first, row_last):
+            for k in range(K):
+                weight = gram.dtype.type(importance[k])
+                if i >= n_hidden:
+                    signal0 = weight
+                elif feedback > 0:
+                    signal0 = zero
+                    for x in range(n_visible):
+                        signal0 += reach[t % 2, x, i] * errors[n_hidden + x, k, t]
+                    signal0 *= feedback * weight
+                else:
+                    signal0 = weight - baseline
+                signals[t, i, k] = signal0 if clamped[t] else zero
+                carry_weights[i, k] += gamma_power * signals[t, i, k]
+        gamma_power *= gamma
     if thread == 0 and last > first:
         for k in range(K):
             b.log_weights[k] = log_weights[k]

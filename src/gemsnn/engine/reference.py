@@ -12,6 +12,13 @@ For every compartment k and neuron i, at step t:
     update      w <- w + eta sum_k importance^k e^k                                                         (eq. 11)
 
 The paper prints a minus sign in eq. 11; the loss falls along the plus sign, which is also that of its eq. 12.
+
+Not in the paper (``GEM.feedback``): a hidden neuron's learning signal becomes what its potential does to the visible
+neurons' log-probability, spikes taken for their probability and one synapse far, and its factor in the eligibility the
+derivative of its probability:
+
+    signal      feedback importance^k sum_{c visible} (x_c - sigmoid(u_c^k)) sum_basis w_ic
+    eligibility e_i^k <- gamma e_i^k + sigmoid'(u_i^k) trace
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
 
+from gemsnn.engine.gem import GEM
 from gemsnn.model import Network, Parameters
 
 Array = NDArray[np.float64]
@@ -107,11 +115,8 @@ def step(
     inputs_t: NDArray[Any],
     target_t: NDArray[Any] | None,
     uniforms_t: Array,
-    learning_rate: float,
-    kappa: float,
-    gamma: float,
+    rule: GEM,
     processor: CentralProcessor,
-    centred: bool = False,
 ) -> tuple[Parameters, State, Info]:
     """One time step. With a target the visible neurons are clamped and the weights learn; without, all run freely.
 
@@ -127,27 +132,31 @@ def step(
 
     # log sigmoid(u) for a spike, log(1 - sigmoid(u)) = log sigmoid(-u) for none.
     log_probability = log_expit(np.where(spikes == 1, u, -u))[:, n_hidden:]
-    eligibility = Eligibility(*(gamma * array for array in state.eligibility))
-    log_weights = kappa * state.log_weights
+    eligibility = Eligibility(*(rule.gamma * array for array in state.eligibility))
+    log_weights = rule.kappa * state.log_weights
     learned = parameters
     if target_t is not None:
         losses = [-log_probability[:, i] for i in range(network.n_visible)]
-        log_weights = processor.collect(losses, state.log_weights, kappa)
+        log_weights = processor.collect(losses, state.log_weights, rule.kappa)
         importance = softmax(log_weights)
 
         synaptic, somatic, bias = parameters.synaptic.copy(), parameters.somatic.copy(), parameters.bias.copy()
         mask = network.topology.mask
         error = spikes - probability
-        for i in range(n_neurons):  # each neuron on its own: its error, its traces, and the processor's message
-            signal = processor.send(importance)
-            if centred and i < n_hidden:
+        for i in range(n_neurons):  # each neuron on its own: its post factor, its traces, and its learning signal
+            signal, post = processor.send(importance), error[:, i]
+            if i < n_hidden and rule.feedback > 0:
+                reach = parameters.synaptic[n_hidden:, network.n_inputs + i].sum(axis=1)  # (n_visible,)
+                signal = rule.feedback * signal * (error[:, n_hidden:] @ reach)
+                post = probability[:, i] * (1 - probability[:, i])
+            elif i < n_hidden and rule.centred:
                 signal = signal - 1 / K
-            eligibility.synaptic[:, i] += error[:, i, None, None] * synaptic_trace * mask[i, :, None]
-            eligibility.somatic[:, i] += error[:, i, None] * somatic_trace[:, i] * network.has_memory[i]
-            eligibility.bias[:, i] += error[:, i]
-            synaptic[i] += learning_rate * np.tensordot(signal, eligibility.synaptic[:, i], axes=1)
-            somatic[i] += learning_rate * np.tensordot(signal, eligibility.somatic[:, i], axes=1)
-            bias[i] += learning_rate * (signal @ eligibility.bias[:, i])
+            eligibility.synaptic[:, i] += post[:, None, None] * synaptic_trace * mask[i, :, None]
+            eligibility.somatic[:, i] += post[:, None] * somatic_trace[:, i] * network.has_memory[i]
+            eligibility.bias[:, i] += post
+            synaptic[i] += rule.learning_rate * np.tensordot(signal, eligibility.synaptic[:, i], axes=1)
+            somatic[i] += rule.learning_rate * np.tensordot(signal, eligibility.somatic[:, i], axes=1)
+            bias[i] += rule.learning_rate * (signal @ eligibility.bias[:, i])
         learned = Parameters(synaptic, somatic, bias)
 
     sources = np.concatenate([np.broadcast_to(inputs_t, (K, network.n_inputs)), spikes], axis=1)
@@ -163,11 +172,8 @@ def run(
     inputs: NDArray[Any],
     targets: NDArray[Any] | None,
     uniforms: Array,
-    learning_rate: float,
-    kappa: float,
-    gamma: float,
+    rule: GEM,
     processor: CentralProcessor,
-    centred: bool = False,
 ) -> tuple[Parameters, State, Info]:
     """T steps, one after the other; each uses the weights that the step before has learned."""
     infos = []
@@ -180,11 +186,8 @@ def run(
             inputs[t],
             target_t,
             uniforms[t],
-            learning_rate,
-            kappa,
-            gamma,
+            rule,
             processor,
-            centred,
         )
         infos.append(info)
     return parameters, state, Info(*(np.stack(values) for values in zip(*infos, strict=True)))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.engine import reference
+from gemsnn.engine.gem import GEM
 from gemsnn.engine.randomness import Draws, Given, Uniforms
 from gemsnn.engine.simulate import Simulation, simulate
 from gemsnn.learning.learn import ENGINES
@@ -64,6 +65,9 @@ def sample(
     return spikes[0] if single else spikes
 
 
+FROZEN = GEM(learning_rate=0.0)
+
+
 def run(
     network: Network,
     parameters: Parameters,
@@ -86,7 +90,7 @@ def run(
             potential[n, t] = reference.potentials(network, exact, state.history)[0][:, network.n_hidden :]
             target_t = None if targets is None else targets[n, t]
             _, state, info = reference.step(  # a learning rate of 0 leaves the weights alone
-                network, exact, state, sequence[t], target_t, uniforms[t], 0.0, 1.0, 1.0, reference.CentralProcessor()
+                network, exact, state, sequence[t], target_t, uniforms[t], FROZEN, reference.CentralProcessor()
             )
             spikes[n, t] = info.spikes
     return Simulation(spikes, potential)

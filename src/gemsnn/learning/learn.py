@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.engine import compiled, reference
+from gemsnn.engine.gem import GEM
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.engine.tables import history_format
 from gemsnn.errors import ConfigError, ShapeError
-from gemsnn.learning.gem import GEM
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import one_of, spike_array, uniform_array, whole_number
 
@@ -131,20 +131,9 @@ def learn_unchecked(
     if uniforms is None:
         start = 0 if state is None else state.time
         uniforms = Uniforms(seed, example, n_compartments, network.n_hidden, start=start).draw(len(inputs))
-    n_hidden, eta, kappa, gamma = network.n_hidden, rule.learning_rate, rule.kappa, rule.gamma
     begin: Any = state
     if engine == "compiled":
-        learner = compiled.Learner(
-            network,
-            parameters,
-            n_compartments,
-            eta,
-            kappa,
-            gamma,
-            rule.centred,
-            state=begin,
-            threads=threads,
-        )
+        learner = compiled.Learner(network, parameters, n_compartments, rule, state=begin, threads=threads)
         info: Any = learner.run(inputs, targets, uniforms)
         learned, new_state = learner.take()
         messages = None
@@ -158,11 +147,8 @@ def learn_unchecked(
             inputs,
             targets,
             uniforms,
-            eta,
-            kappa,
-            gamma,
+            rule,
             processor,
-            rule.centred,
         )
         learned = exact.astype(parameters.dtype)
         messages = (processor.reals_received, processor.reals_sent)
@@ -172,7 +158,7 @@ def learn_unchecked(
         log_weights=info.log_weights,
         importance=info.importance,
         log_likelihood=info.log_likelihood,
-        hidden=info.spikes[:, :, :n_hidden],
+        hidden=info.spikes[:, :, : network.n_hidden],
         messages=messages,
     )
 

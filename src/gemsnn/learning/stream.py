@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.engine import reference
 from gemsnn.engine.compiled import Learner
+from gemsnn.engine.gem import GEM
 from gemsnn.engine.randomness import Uniforms
-from gemsnn.learning.gem import GEM
 from gemsnn.learning.learn import ENGINES
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import one_of, spike_array, whole_number
@@ -85,11 +85,7 @@ class Stream:
         self._importance = np.full(K, 1 / K)
         self._uniforms = Uniforms(self._seed, self._example, K, network.n_hidden, network.n_visible)
         if self._engine == "compiled":
-            rule = self.rule
-            self._learner = Learner(
-                network, parameters, K, rule.learning_rate, rule.kappa, rule.gamma, rule.centred,
-                visible_private=True, threads=self._threads,
-            )  # fmt: skip
+            self._learner = Learner(network, parameters, K, self.rule, visible_private=True, threads=self._threads)
         else:
             self._dtype = parameters.dtype
             self._parameters, self._state = parameters.astype(np.float64), reference.init(network, K)
@@ -116,8 +112,7 @@ class Stream:
         else:
             self._parameters, self._state, info = reference.step(
                 self.network, self._parameters, self._state, x, target, uniforms_t,
-                self.rule.learning_rate, self.rule.kappa, self.rule.gamma, reference.CentralProcessor(),
-                self.rule.centred,
+                self.rule, reference.CentralProcessor(),
             )  # fmt: skip
             spikes, log_likelihood, log_weights, importance = info
         self.time += 1

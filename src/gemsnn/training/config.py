@@ -106,6 +106,8 @@ class TrainingConfig(_Settings):
     """Memory of the eligibility."""
     centred: bool = True
     """Whether hidden neurons learn from importance weights less their mean: the same on average, with less noise."""
+    feedback: float = Field(default=0.0, ge=0)
+    """0: hidden neurons learn from importance weights; above: from the read-out's errors, so many times as fast."""
 
     # ---- how long, and how the step size changes
     epochs: int = Field(default=10, ge=1)
@@ -229,7 +231,7 @@ class TrainingConfig(_Settings):
             "linear": floor + (1 - floor) * (1 - share),
             "cosine": floor + (1 - floor) * (1 + math.cos(math.pi * share)) / 2,
         }[self.learning_rate_schedule]
-        return GEM(self.learning_rate * factor, self.kappa, self.gamma, self.centred)
+        return GEM(self.learning_rate * factor, self.kappa, self.gamma, self.centred, self.feedback)
 
     # ---- identity
 
@@ -255,6 +257,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "kappa": 0.9,
         "gamma": 0.9,
         "centred": False,
+        "feedback": 0.0,
         "synaptic_filter": RaisedCosineSettings().model_dump(),
         "somatic_filter": RaisedCosineSettings().model_dump(),
         "visible_memory": True,
