@@ -22,6 +22,7 @@ from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.display import display
 from gemsnn.training.model import Model, load_model, save_model
+from gemsnn.training.shift import Shift
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer, learn_example
 
 _DEFAULT: dict[str, Any] = {name: field.default for name, field in TrainingConfig.model_fields.items()}
@@ -88,6 +89,8 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate_schedule: str = _DEFAULT["learning_rate_schedule"],
         learning_rate_floor: float = _DEFAULT["learning_rate_floor"],
         average_last: float = _DEFAULT["average_last"],
+        shift: int | None = _DEFAULT["shift"],
+        grid: tuple[int, int] | None = _DEFAULT["grid"],
         synaptic_filter: Filter | dict[str, Any] | None = None,
         somatic_filter: Filter | dict[str, Any] | None = None,
         visible_memory: bool = _DEFAULT["visible_memory"],
@@ -117,6 +120,8 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.learning_rate_schedule = learning_rate_schedule
         self.learning_rate_floor = learning_rate_floor
         self.average_last = average_last
+        self.shift = shift
+        self.grid = grid
         self.synaptic_filter = synaptic_filter
         self.somatic_filter = somatic_filter
         self.visible_memory = visible_memory
@@ -179,10 +184,11 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if strange.any():
             raise DataError(f"y holds {labels[strange][0]!r}, which is not among the classes {self.classes_.tolist()}")
         config = self._config(self.model_.seed)
-        patterns = class_patterns(len(self.classes_), spikes.shape[1])
+        patterns, shift = class_patterns(len(self.classes_), spikes.shape[1]), Shift(config, spikes.shape[2])
         rule, parameters, position = config.rule(0, 1), self.parameters_, self.n_examples_seen_
         for inputs, index in zip(spikes, np.searchsorted(self.classes_, labels), strict=True):
-            parameters, _, _ = learn_example(self.network_, parameters, config, rule, inputs, patterns[index], position)
+            shown = shift(inputs, position)
+            parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, patterns[index], position)
             position += 1
         self._set_fitted(config, self.classes_, self.network_, parameters, spikes.shape[1], position)
         return self

@@ -120,6 +120,10 @@ class TrainingConfig(_Settings):
     """Share of learning_rate that is left at the end of a linear or cosine schedule."""
     average_last: float = Field(default=0.2, ge=0, le=1)
     """Share of the run, at its end, whose weights are averaged to give the model; 0 takes the last weights."""
+    shift: int | None = Field(default=None, ge=0)
+    """Pixels by which examples move at most, each time they are learned; not given: 2 on grids of 16 x 16 or more."""
+    grid: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
+    """Rows and columns that the inputs lie on, for shift; not given: those of the prepared file, none for arrays."""
 
     # ---- evaluation and the choice of the model
     validation_fraction: float = Field(default=0.1, ge=0, lt=1)
@@ -264,6 +268,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "hidden_bias": -2.0,
         "learning_rate_schedule": "constant",
         "average_last": 0.0,
+        "shift": 0,
         "decoder": "vote",
         "inference_compartments": None,
         "likelihood_samples": 20,

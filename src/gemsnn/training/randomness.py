@@ -17,6 +17,7 @@ class Purpose(IntEnum):
     TEST = 4
     PREDICT = 5
     TRAIN = 6
+    SHIFT = 7
 
 
 def derived_seed(seed: int, purpose: Purpose) -> int:

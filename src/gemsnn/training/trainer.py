@@ -24,6 +24,7 @@ from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import Stopped, evaluate
 from gemsnn.training.model import Model
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
+from gemsnn.training.shift import Shift
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
@@ -106,6 +107,7 @@ class Trainer:
         self.network = config.network(data.n_inputs, len(data.classes))
         self.total = config.total_examples(len(self.training), data.n_steps)
         self.state = TrainingState(config.initial_parameters(self.network)) if state is None else state
+        self._shift = Shift(config, data.n_inputs, data.preprocessing)
         self._patterns = class_patterns(len(data.classes), data.n_steps)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
@@ -190,7 +192,7 @@ class Trainer:
             state.parameters,
             self.config,
             self.config.rule(progress.position, self.total),
-            examples[index],
+            self._shift(examples[index], progress.position),
             self._patterns[examples.labels[index]],
             progress.position,
         )
