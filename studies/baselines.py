@@ -1,9 +1,10 @@
-"""Two baselines on prepared files: logistic regression on spike counts, and a spiking network trained by snnTorch.
+"""Baselines on prepared files: logistic regression on spike counts, and a spiking network trained by snnTorch.
 
     python studies/baselines.py FILE.h5 [FILE.h5 ...] --seeds 0 1 2 --out baselines.jsonl
 
-Both learn from the file's training split, choose their settings on it alone, and are judged on its test split by the
-measures of gemsnn. Each (file, method, seed) adds a line to --out; what is there already is not done again.
+All learn from the file's training split, choose their settings on it alone, and are judged on its test split by the
+measures of gemsnn; "snntorch-shift" is shown its training examples moved by up to two pixels, as gemsnn is. Each (file,
+method, seed) adds a line to --out; what is there already is not done again.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ from gemsnn.events import PreparedData, open_prepared
 from gemsnn.experiments.data import check_usable
 from gemsnn.metrics import accuracy, brier_score, expected_calibration_error, negative_log_likelihood
 from gemsnn.training.randomness import hold_out
+from gemsnn.training.shift import DEFAULT_SHIFT, moved
 
 N_BINS = 10
 PENALTIES = tuple(float(C) for C in np.logspace(-4, 1, 11).round(6))  # the smaller C, the stronger
 EVALUATION_BATCH = 256
+METHODS = ("logistic", "snntorch", "snntorch-shift")
 
 
 @dataclass(frozen=True)
@@ -156,12 +159,14 @@ def surrogate(
     max_epochs: int = 60,
     patience: int = 10,
     validation_fraction: float = 0.1,
+    shift: int = 0,
 ) -> Result:
     """Leaky integrate-and-fire neurons trained by surrogate gradients (fast sigmoid), back through all of time.
 
     Inputs, ``n_hidden`` spiking neurons, one output neuron a class. The logits are the outputs' mean membrane potential
     or their spike counts. Kept is the epoch with the lowest cross-entropy on held-out training examples; training ends
-    when that has not improved for ``patience`` epochs. The decays are learned, one a hidden neuron.
+    when that has not improved for ``patience`` epochs. The decays are learned, one a hidden neuron. With ``shift``, the
+    examples that are learned from move by up to so many pixels, anew in each epoch.
     """
     check_snntorch()
     check_usable(data)
@@ -174,6 +179,7 @@ def surrogate(
     training, validation = (torch.from_numpy(part) for part in hold_out(data.train.labels, validation_fraction, seed))
     train, test = (torch.from_numpy(split.read(range(len(split)))) for split in data.splits)
 
+    rng = np.random.default_rng(seed)
     stopwatch = _Stopwatch()
     network = _network(data.n_inputs, n_hidden, data.n_classes, recurrent, readout, beta, slope)
     optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
@@ -181,7 +187,8 @@ def surrogate(
     for epoch in range(1, max_epochs + 1):
         for batch in training[torch.randperm(len(training))].split(batch_size):
             optimiser.zero_grad()
-            cross_entropy(network(train[batch])[0], labels[batch]).backward()
+            shown = _moved(train[batch], data, shift, rng) if shift else train[batch]
+            cross_entropy(network(shown)[0], labels[batch]).backward()
             optimiser.step()
         loss = cross_entropy(_evaluate(network, train[validation])[0], labels[validation]).item()
         if loss < best:
@@ -197,6 +204,7 @@ def surrogate(
         "readout": readout,
         "beta": beta,
         "slope": slope,
+        "shift": shift,
         "learning_rate": learning_rate,
         "batch_size": batch_size,
         "epochs": epoch,
@@ -204,9 +212,20 @@ def surrogate(
         "validation_nll": best,
     }
     probabilities = logits.double().softmax(dim=1).numpy()
-    return _result(
-        "snntorch", data, seed, probabilities, seconds, settings, n_hidden, hidden_spikes.double().mean().item()
-    )
+    method, spikes = "snntorch-shift" if shift else "snntorch", hidden_spikes.double().mean().item()
+    return _result(method, data, seed, probabilities, seconds, settings, n_hidden, spikes)
+
+
+def _moved(spikes: Any, data: PreparedData, shift: int, rng: np.random.Generator) -> Any:
+    """A batch, each example moved on the data's grid by up to ``shift`` pixels along both axes."""
+    import torch
+
+    if data.preprocessing is None:
+        raise ConfigError(f"{data.path}: its inputs lie on no grid, so nothing can be moved; leave out snntorch-shift")
+    grid = data.preprocessing.n_rows, data.preprocessing.n_columns
+    places = rng.integers(-shift, shift + 1, (len(spikes), 2)).tolist()
+    examples = zip(spikes.numpy(), places, strict=True)
+    return torch.from_numpy(np.stack([moved(example, grid, *place) for example, place in examples]))
 
 
 def _evaluate(network: Any, spikes: Any) -> tuple[Any, Any]:
@@ -267,7 +286,7 @@ def run(
     files: Sequence[Path], seeds: Sequence[int], methods: Sequence[str], out: Path, n_hidden: int, console: Console
 ) -> list[Result]:
     """Do what ``out`` does not hold yet, and return what it holds about the files, methods and seeds."""
-    if "snntorch" in methods:
+    if any(method.startswith("snntorch") for method in methods):
         check_snntorch()
     done = {_key(result): result for result in read_results(out)}
     wanted = []
@@ -283,7 +302,11 @@ def run(
                         console.print(f"{name}: done before")
                         continue
                     console.print(f"{name} ...")
-                    result = logistic(data, seed) if method == "logistic" else surrogate(data, seed, n_hidden)
+                    if method == "logistic":
+                        result = logistic(data, seed)
+                    else:
+                        shift = DEFAULT_SHIFT if method == "snntorch-shift" else 0
+                        result = surrogate(data, seed, n_hidden, shift=shift)
                     done[key] = result
                     with out.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(asdict(result)) + "\n")
@@ -319,13 +342,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.h5")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--out", type=Path, default=Path("baselines.jsonl"))
-    parser.add_argument("--only", choices=["logistic", "snntorch"])
+    parser.add_argument("--only", nargs="+", choices=METHODS, default=METHODS, help="only these methods")
     parser.add_argument("--hidden", type=int, default=200, help="hidden neurons of the spiking network")
     options = parser.parse_args(arguments)
-    methods = [options.only] if options.only else ["logistic", "snntorch"]
     console = Console(highlight=False)
     try:
-        results = run(options.files, options.seeds, methods, options.out, options.hidden, console)
+        results = run(options.files, options.seeds, options.only, options.out, options.hidden, console)
     except GemsnnError as error:
         sys.exit(f"error: {error}")
     console.print(table(results))

@@ -32,6 +32,11 @@ NAMES = {
     "n-mnist-10": "N-MNIST, ten digits",
 }
 MOST = "20"  # compartments at inference
+OTHERS = (
+    ("logistic regression on counts", "logistic"),
+    ("snnTorch", "snntorch"),
+    ("snnTorch, shift", "snntorch-shift"),
+)
 LIMIT = 25  # points of accuracy that the figure has room for
 
 
@@ -158,7 +163,7 @@ def compartments_table(runs: Runs) -> str:
 
 def epochs_table(runs: Runs) -> str:
     rows = []
-    for run in of(runs, "simulated-012", "ten epochs"):
+    for run in of(runs, "simulated-012", "default"):
         accuracy = [100 * entry["accuracy"] for entry in run["history"]]
         rows.append(
             [
@@ -178,13 +183,14 @@ def others_table(runs: Runs, baselines: Runs) -> str:
         for label, setting, K in (
             ("gemsnn, default, 1 compartment", "default", "1"),
             ("gemsnn, default, 20 compartments", "default", "20"),
+            ("gemsnn, no shift, 20 compartments", "no shift", "20"),
             ("gemsnn, paper's rule and vote, 20 compartments", "paper", "20"),
         ):
             found, decoder = of(runs, data, setting), decoder_of(setting)
             names = ("accuracy", "ece", "nll", "hidden_spikes")
             values = [[figure_of(decoder, name, K)(run) for run in found] for name in names]
             rows.append(row(f"{title}: {label}", *values, [run["train_processor_seconds"] for run in found]))
-        for label, method in (("logistic regression on counts", "logistic"), ("snnTorch", "snntorch")):
+        for label, method in OTHERS:
             found = [
                 run for run in baselines if run["method"] == method and re.fullmatch(rf"{data}-\d\.h5", run["data"])
             ]
@@ -241,7 +247,7 @@ def stopping_table(anytime: Runs) -> str:
 def draw_settings(runs: Runs, path: Path) -> None:
     """Difference of each setting to the default, split by split."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), sharey=True, layout="constrained")
-    names = [name for name in SETTINGS if name not in ("default", "ten epochs")]
+    names = [name for name in SETTINGS if name != "default"]
     colours = dict(zip(NAMES, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False))
     for axis, measure, scale in zip(axes, ("accuracy", "ece"), (100, 1), strict=True):
         for place, setting in enumerate(names):
@@ -276,7 +282,7 @@ def draw_epochs(runs: Runs, path: Path) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     for axis, measure, scale in zip(axes, ("accuracy", "ece"), (100, 1), strict=True):
         for setting, label, colour in (
-            ("ten epochs", "default, per-step decoder", "tab:blue"),
+            ("default", "default, per-step decoder", "tab:blue"),
             ("paper", "paper's rule, vote", "tab:red"),
             ("constant step, no average", "default, constant step, no average", "tab:orange"),
         ):

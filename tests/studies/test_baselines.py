@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemsnn.events import open_prepared, write_prepared
+from gemsnn.errors import ConfigError
+from gemsnn.events import open_prepared, simulate_prepared, write_prepared
 
 N, T, N_INPUTS = 90, 12, 10
 
@@ -65,6 +66,17 @@ def test_a_network_trained_by_surrogate_gradients_learns(baselines, path, recurr
     check(result, "snntorch", n_hidden=20)
     assert 0 < result.hidden_spikes < 20 * T
     assert again.nll == result.nll
+
+
+def test_it_can_be_shown_moved_examples_where_there_is_a_grid(baselines, path, tmp_path):
+    pytest.importorskip("snntorch")
+    with open_prepared(path) as data, pytest.raises(ConfigError, match="its inputs lie on no grid"):
+        baselines.surrogate(data, seed=1, n_hidden=5, shift=1)
+    simulate_prepared(tmp_path / "camera.h5", digits=(0, 1), per_class=(6, 2))
+    with open_prepared(tmp_path / "camera.h5") as data:
+        still, moving = (baselines.surrogate(data, seed=1, n_hidden=5, max_epochs=2, shift=shift) for shift in (0, 1))
+    assert (still.method, moving.method) == ("snntorch", "snntorch-shift")
+    assert still.nll != moving.nll
 
 
 def test_the_command_adds_what_is_missing_and_skips_what_is_there(baselines, path, tmp_path, capsys):

@@ -92,11 +92,11 @@ class TrainingConfig(_Settings):
     """Initial bias of the hidden neurons: -2 makes them fire in about one step of eight."""
     visible_bias: float = 0.0
     """Initial bias of the read-out neurons."""
-    weight_scale: float = Field(default=1.0, ge=0)
+    weight_scale: float = Field(default=0.1, ge=0)
     """Spread of the initial potentials that the synapses cause."""
 
     # ---- the rule
-    n_compartments: Compartments = 2
+    n_compartments: Compartments = 1
     """Compartments K while learning."""
     learning_rate: float = Field(default=3e-4, ge=0)
     """Step size eta."""
@@ -105,8 +105,8 @@ class TrainingConfig(_Settings):
     gamma: float = Field(default=0.9, gt=0, le=1)
     """Memory of the eligibility."""
     centred: bool = True
-    """Whether hidden neurons learn from importance weights less their mean: the same on average, with less noise."""
-    feedback: float = Field(default=0.0, ge=0)
+    """Without feedback: hidden neurons learn from importance weights less their mean, the same but with less noise."""
+    feedback: float = Field(default=10.0, ge=0)
     """0: hidden neurons learn from importance weights; above: from the read-out's errors, so many times as fast."""
 
     # ---- how long, and how the step size changes
@@ -177,6 +177,11 @@ class TrainingConfig(_Settings):
     def _check(self) -> TrainingConfig:
         if self.eval_every is not None and self.eval_at:
             raise ValueError("eval_every and eval_at cannot both be given")
+        if self.n_compartments == 1 and self.centred and self.feedback == 0 and self.n_hidden > 0:
+            raise ValueError(
+                "n_compartments = 1: without feedback, hidden neurons learn by comparing compartments; use 2 or more, "
+                "or a feedback above 0"
+            )
         if self.patience is not None and self.validation_fraction == 0:
             raise ValueError("patience needs validation examples: set validation_fraction above 0")
         for name in ("synaptic_filter", "somatic_filter"):
@@ -266,6 +271,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "somatic_filter": RaisedCosineSettings().model_dump(),
         "visible_memory": True,
         "hidden_bias": -2.0,
+        "weight_scale": 1.0,
         "learning_rate_schedule": "constant",
         "average_last": 0.0,
         "shift": 0,

@@ -67,9 +67,14 @@ class ArrayExamples:
 class ArrayData:
     """Arrays in memory as training data; ``classes`` are the labels that class indices stand for."""
 
-    preprocessing = None
-
-    def __init__(self, train: ArrayExamples, classes: Sequence[Any], test: ArrayExamples | None = None) -> None:
+    def __init__(
+        self,
+        train: ArrayExamples,
+        classes: Sequence[Any],
+        test: ArrayExamples | None = None,
+        preprocessing: Preprocessing | None = None,
+    ) -> None:
+        self.preprocessing = preprocessing
         self.n_steps, self.n_inputs = train.spikes.shape[1:]
         self.classes, self.train = tuple(classes), train
         self.test = ArrayExamples(train.spikes[:0], train.labels[:0]) if test is None else test
