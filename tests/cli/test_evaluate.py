@@ -31,7 +31,7 @@ def test_figures_are_those_that_training_wrote_down(gemsnn, run, data_file, mode
     recorded = RunDirectory(run).read_summary()[model]["test"]
     assert {name: found[name] for name in recorded} == recorded
     assert found["position"] == RunDirectory(run).read_summary()[model]["position"]
-    assert found["communication"] == {"compartments": 2, "to_processor": 6, "to_neurons": 18}
+    assert found["communication"] == {"compartments": 2, "to_processor": 6, "to_neurons": 18, "sent_back": 36}
 
 
 def test_by_default_the_model_is_the_best_by_validation(gemsnn, run, data_file):

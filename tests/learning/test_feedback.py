@@ -8,6 +8,7 @@ import pytest
 from problems import make_problem, random_parameters
 
 import gemsnn
+from gemsnn.engine import reference
 
 ENGINES = ["reference", "compiled"]
 NETWORK = gemsnn.Network(
@@ -141,6 +142,19 @@ def test_learns_what_no_network_without_hidden_neurons_can() -> None:
     }
     assert scores[10.0] > 0.9
     assert scores[0.0] < 0.8
+
+
+def test_errors_go_back_along_every_synapse_from_hidden_to_visible_neurons() -> None:
+    problem = make_problem(NETWORK, gemsnn.GEM(feedback=1.0), T=4, K=5)
+    for feedback in (0.0, 1.0):
+        processor, rule = reference.CentralProcessor(), gemsnn.GEM(feedback=feedback)
+        begin, uniforms = reference.init(NETWORK, 5), problem.uniforms(NETWORK.n_hidden)
+        reference.run(NETWORK, problem.parameters, begin, problem.inputs, problem.targets, uniforms, rule, processor)
+        load = gemsnn.metrics.communication(NETWORK, 5, feedback > 0)
+        assert processor.reals_received == 4 * load.to_processor
+        assert processor.reals_sent == 4 * load.to_neurons
+        assert processor.reals_sent_back == 4 * load.sent_back
+    assert 0 < load.sent_back < 5 * 3 * 2  # the graph is not full
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])

@@ -90,7 +90,9 @@ def evaluate(
             seed=derived_seed(trained.seed, Purpose.TEST if split is SplitName.TEST else Purpose.TRAIN),
             threads=threads,
         )
-        K = trained.about.get("config", {}).get("n_compartments", readout.compartments)
+        settings = trained.about.get("config", {})
+        K = settings.get("n_compartments", readout.compartments)
+        loads = communication(trained.network, K, settings.get("feedback", 0) > 0)
         result = {
             "model": str(run),
             "position": trained.about.get("position"),
@@ -99,7 +101,7 @@ def evaluate(
             "split": split.value,
             "likelihood_samples": samples,
             **figures,
-            "communication": {"compartments": K, **communication(trained.network, K)._asdict()},
+            "communication": {"compartments": K, **loads._asdict()},
         }
     if as_json:
         typer.echo(json.dumps(result, allow_nan=False))
@@ -144,6 +146,7 @@ def _print(result: dict[str, Any]) -> None:
         ("hidden spikes a step", f"{result['hidden_spikes_per_step']:.2f}"),
         (f"reals to the central processor, a learning step of {loads['compartments']}", str(loads["to_processor"])),
         (f"reals to the neurons, a learning step of {loads['compartments']}", str(loads["to_neurons"])),
+        (f"reals sent back to hidden neurons, a learning step of {loads['compartments']}", str(loads["sent_back"])),
     ):
         table.add_row(name, value)
     print_table(table, f"{result['model']} on {result['data']}: {decoding}")

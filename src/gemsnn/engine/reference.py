@@ -67,6 +67,7 @@ class CentralProcessor:
     def __init__(self) -> None:
         self.reals_received = 0
         self.reals_sent = 0
+        self.reals_sent_back = 0  # from visible to hidden neurons, past the processor
 
     def collect(self, losses: list[Array], log_weights: Array, kappa: float) -> Array:
         """New log-weights from one message of K losses a visible neuron."""
@@ -147,6 +148,7 @@ def step(
             signal, post = processor.send(importance), error[:, i]
             if i < n_hidden and rule.feedback > 0:
                 reach = parameters.synaptic[n_hidden:, network.n_inputs + i].sum(axis=1)  # (n_visible,)
+                processor.reals_sent_back += K * int(mask[n_hidden:, network.n_inputs + i].sum())
                 signal = rule.feedback * signal * (error[:, n_hidden:] @ reach)
                 post = probability[:, i] * (1 - probability[:, i])
             elif i < n_hidden and rule.centred:

@@ -17,12 +17,14 @@ class Communication(NamedTuple):
 
     to_processor: int  #: ``K |X|``: each visible neuron reports a loss a compartment
     to_neurons: int  #: ``K (|X| + |H|)``: every neuron receives K importance weights
+    sent_back: int = 0  #: with feedback, K a synapse from a hidden to a visible neuron: the error, times the weight
 
 
-def communication(network: Network, n_compartments: int) -> Communication:
-    """Communication loads of learning with K compartments."""
+def communication(network: Network, n_compartments: int, feedback: bool = False) -> Communication:
+    """Communication loads of learning with K compartments, with or without ``GEM.feedback``."""
     K = whole_number("n_compartments", n_compartments, 1)
-    return Communication(K * network.n_visible, K * network.n_neurons)
+    synapses = network.topology.mask[network.n_hidden :, network.n_inputs :][:, : network.n_hidden]
+    return Communication(K * network.n_visible, K * network.n_neurons, K * int(synapses.sum()) if feedback else 0)
 
 
 def hidden_spikes_per_step(hidden: ArrayLike) -> float:

@@ -238,7 +238,7 @@ class _Recorder:
     def finish(self) -> None:
         trainer, progress = self.trainer, self.trainer.state.progress
         save_model(trainer.model(progress.last), self.run.model_path("final"))
-        loads = communication(trainer.network, trainer.config.n_compartments)
+        loads = communication(trainer.network, trainer.config.n_compartments, trainer.config.feedback > 0)
         summary = {
             "format": SUMMARY_FORMAT,
             "version": SUMMARY_VERSION,
