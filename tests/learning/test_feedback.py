@@ -135,7 +135,12 @@ def test_learns_what_no_network_without_hidden_neurons_can() -> None:
     groups = rng.integers(0, 2, (240, 2))
     X = rng.random((240, 20, 10)) < np.repeat(np.where(groups == 1, 0.5, 0.05), 5, axis=1)[:, None, :]
     y = groups[:, 0] ^ groups[:, 1]
-    settings = {"n_hidden": 30, "learning_rate": 3e-3, "epochs": 10, "synaptic_filter": gemsnn.Exponential((5.0,), 20)}
+    settings = {
+        "n_hidden": 30,
+        "n_compartments": 2,
+        "learning_rate": 3e-3,
+        "synaptic_filter": gemsnn.Exponential((5.0,), 20),
+    }
     scores = {
         feedback: gemsnn.GEMClassifier(feedback=feedback, **settings).fit(X[:160], y[:160]).score(X[160:], y[160:])
         for feedback in (0.0, 10.0)

@@ -71,6 +71,10 @@ def test_problems_inside_tables_are_named_with_their_place(settings, names):
 def test_early_stopping_without_validation_examples_is_a_contradiction():
     with pytest.raises(ConfigError, match="patience needs validation examples"):
         TrainingConfig.make(patience=2, validation_fraction=0)
+    with pytest.raises(ConfigError, match="n_compartments = 1: without feedback, hidden neurons learn by comparing"):
+        TrainingConfig.make(feedback=0.0)
+    for allowed in ({"n_compartments": 2}, {"centred": False}, {"n_hidden": 0}):
+        assert TrainingConfig.make(feedback=0.0, **allowed).feedback == 0
 
 
 def test_evaluations_are_either_regular_or_at_chosen_points():
