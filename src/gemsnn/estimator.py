@@ -41,6 +41,9 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Share of each class held out of ``X``; the model is then the best one on it, else (0, the default) the last one.
     synaptic_filter, somatic_filter
         A ``gemsnn.RaisedCosine`` or ``gemsnn.Exponential``, or their settings; None for the default.
+    grid
+        (rows, columns) that the inputs of ``X`` lie on, if they do: examples then move a little while they are learned
+        (``shift``), which makes fewer of them go further. Inputs are counted along the rows, plane by plane.
     random_state
         Whole number (the same numbers, the same model), a NumPy ``RandomState``, or None for a new model each time.
     verbose

@@ -101,7 +101,7 @@ def test_a_run_shows_an_example_elsewhere_in_each_epoch_and_measures_it_where_it
             return seen[-1]
 
     data = ArrayData(Watched(X, y), [0, 1], ArrayExamples(X, y))
-    config = TrainingConfig.make(n_hidden=4, epochs=2, validation_fraction=0.0, shift=1, grid=(5, 4))
+    config = TrainingConfig.make(n_hidden=4, n_compartments=2, epochs=2, validation_fraction=0.0, shift=1, grid=(5, 4))
     trainer, shift = Trainer(config, data), Shift(config, 20)
     parameters = trainer.state.parameters
     for position in range(12):
