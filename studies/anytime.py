@@ -30,7 +30,7 @@ def main() -> None:
     out = parser.parse_args().out
     results = []
     for name in DIGITS:
-        for model in sorted((out / "models").glob(f"{name}-*.safetensors")):
+        for model in sorted((out / "models").glob(f"{name}-[0-9].safetensors")):
             results.append(measure(out, name, int(model.stem.removeprefix(f"{name}-"))))
             last = results[-1]
             stopped = next(rule for rule in last["stopping"] if rule["confidence"] == 0.9)

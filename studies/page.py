@@ -27,6 +27,7 @@ from gemsnn.experiments.statistics import estimate
 Runs = list[dict[str, Any]]
 NAMES = {
     "simulated-012": "simulated 0/1/2",
+    "simulated-012-fresh": "simulated 0/1/2, fresh splits",
     "simulated-10": "simulated, ten digits",
     "n-mnist-012": "N-MNIST 0/1/2",
     "n-mnist-10": "N-MNIST, ten digits",
@@ -187,6 +188,8 @@ def others_table(runs: Runs, baselines: Runs) -> str:
             ("gemsnn, paper's rule and vote, 20 compartments", "paper", "20"),
         ):
             found, decoder = of(runs, data, setting), decoder_of(setting)
+            if not found:
+                continue
             names = ("accuracy", "ece", "nll", "hidden_spikes")
             values = [[figure_of(decoder, name, K)(run) for run in found] for name in names]
             rows.append(row(f"{title}: {label}", *values, [run["train_processor_seconds"] for run in found]))
@@ -194,6 +197,8 @@ def others_table(runs: Runs, baselines: Runs) -> str:
             found = [
                 run for run in baselines if run["method"] == method and re.fullmatch(rf"{data}-\d\.h5", run["data"])
             ]
+            if not found:
+                continue
             values = [[run[name] for run in found] for name in ("accuracy", "ece", "nll", "hidden_spikes")]
             rows.append(row(f"{title}: {label}", *values, [run["train_processor_seconds"] for run in found]))
     header = ["method", "accuracy, %", "ECE", "NLL", "hidden spikes an inference", "seconds to train"]

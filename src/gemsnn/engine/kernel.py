@@ -71,7 +71,7 @@ class Block(NamedTuple):
     somatic_traces: Any  # (n_neurons, K, n_basis) f: of the last step fired
     log_weights: Any  # (K,)
     # what the steps produce
-    errors: Any  # (n_neurons, K, L) f
+    errors: Any  # (n_neurons, K, L) f: spike - sigmoid; with feedback, hidden neurons' derivatives of the sigmoid
     accumulated: Any  # (n_neurons, L) f
     reach: Any  # (2, n_visible, n_hidden) f: weights from hidden to visible, summed over bases; slot t % 2 is step t's
     signal: Any  # (L, n_neurons, K) f: learning signals; 0 where running freely
@@ -125,7 +125,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
             if t > 0:
                 signal = signals[t - 1, i]
                 # Update of step t - 1, private synapses: eligibility <- gamma eligibility + error trace,
-                # weights <- weights + eta sum_k importance_k eligibility_k. Two compartments a pass.
+                # weights <- weights + eta sum_k signal_k eligibility_k. Two compartments a pass.
                 for k in range(0, K2, 2):
                     error0, error1 = errors[i, k, t - 1], errors[i, k + 1, t - 1]
                     rate0, rate1 = eta * signal[k], eta * signal[k + 1]
