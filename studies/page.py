@@ -253,10 +253,11 @@ def draw_settings(runs: Runs, path: Path) -> None:
     """Difference of each setting to the default, split by split."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), sharey=True, layout="constrained")
     names = [name for name in SETTINGS if name != "default"]
-    colours = dict(zip(NAMES, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False))
+    drawn = [data for data in NAMES if any(run["data"] == data and run["setting"] != "default" for run in runs)]
+    colours = dict(zip(drawn, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False))
     for axis, measure, scale in zip(axes, ("accuracy", "ece"), (100, 1), strict=True):
         for place, setting in enumerate(names):
-            for shift, data in enumerate(NAMES):
+            for shift, data in enumerate(drawn):
                 base = {run["split"]: figure_of("per-step", measure)(run) for run in of(runs, data, "default")}
                 changed = {
                     run["split"]: figure_of(decoder_of(setting), measure)(run) for run in of(runs, data, setting)
@@ -276,8 +277,8 @@ def draw_settings(runs: Runs, path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_yticks([-place for place in range(len(names))], names)
     axes[0].set_xlim(-LIMIT - 1, axes[0].get_xlim()[1])
-    for data, title in NAMES.items():
-        axes[1].plot([], [], "o", color=colours[data], label=title)
+    for data in drawn:
+        axes[1].plot([], [], "o", color=colours[data], label=NAMES[data])
     axes[1].legend(frameon=False, loc="lower right")
     figure.savefig(path, dpi=110)
     plt.close(figure)
