@@ -59,10 +59,6 @@ SETTINGS: dict[str, dict[str, Any]] = {  # in order of interest; what is not nam
     "hidden bias 0": {"hidden_bias": 0.0},
     "hidden bias -4": {"hidden_bias": -4.0},
     "no average": {"average_last": 0.0},
-    "step x 3": {"learning_rate": 1e-3},
-    "weight scale 1": {"weight_scale": 1.0},
-    "feedback 3": {"feedback": 3.0},
-    "feedback 30": {"feedback": 30.0},
 }
 MOST_DATA = ("default", "paper", "no feedback", "no hidden neurons")
 PLAN: dict[str, tuple[int, tuple[str, ...]]] = {  # data: number of splits, settings
