@@ -222,10 +222,9 @@ def _moved(spikes: Any, data: PreparedData, shift: int, rng: np.random.Generator
 
     if data.preprocessing is None:
         raise ConfigError(f"{data.path}: its inputs lie on no grid, so nothing can be moved; leave out snntorch-shift")
-    grid = data.preprocessing.n_rows, data.preprocessing.n_columns
     places = rng.integers(-shift, shift + 1, (len(spikes), 2)).tolist()
     examples = zip(spikes.numpy(), places, strict=True)
-    return torch.from_numpy(np.stack([moved(example, grid, *place) for example, place in examples]))
+    return torch.from_numpy(np.stack([moved(example, data.preprocessing.grid, *place) for example, place in examples]))
 
 
 def _evaluate(network: Any, spikes: Any) -> tuple[Any, Any]:

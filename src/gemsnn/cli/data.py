@@ -212,7 +212,7 @@ def show(
                 raise ConfigError(f"--index {index}: the {part.name} split of {file} has {len(part)} recordings")
             if data.preprocessing is None:
                 raise DataError(f"{file}: made from arrays, not from recordings, so there is no picture to draw")
-            planes = part.planes(index, (data.preprocessing.n_rows, data.preprocessing.n_columns))
+            planes = part.planes(index, data.preprocessing.grid)
             if planes is None:
                 raise DataError(f"{file}: holds no polarities to draw; make the file again")
             kind = "simulated" if data.attributes["simulated"] else "real"

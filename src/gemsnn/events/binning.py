@@ -82,6 +82,11 @@ class Preprocessing(BaseModel):
         return (self.rows[1] - self.rows[0] + 1) // self.downsample
 
     @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of cells."""
+        return self.n_rows, self.n_columns
+
+    @property
     def n_inputs(self) -> int:
         """Inputs of the network."""
         return self.n_rows * self.n_columns * (1 if self.polarity == "merged" else 2)

@@ -74,7 +74,7 @@ def _resplit(data: PreparedData, out: Path, seed: int, test_fraction: float) -> 
     )
     attributes: dict[str, Any] = {key: value for key, value in data.attributes.items() if key not in kept}
     recorded = {"kind": "stratified", "test_fraction": test_fraction, "seed": seed, "of": data.fingerprint}
-    shape = None if data.preprocessing is None else (data.preprocessing.n_rows, data.preprocessing.n_columns)
+    shape = None if data.preprocessing is None else data.preprocessing.grid
     with PreparedWriter(
         out,
         counts={name: names.count(name) for name in SPLITS},

@@ -58,7 +58,7 @@ def _picture(data: PreparedData, index: int) -> NDArray[np.float64] | None:
     choices = data.preprocessing
     if choices is None:
         return None
-    planes = data.test.planes(index, (choices.n_rows, choices.n_columns))
+    planes = data.test.planes(index, choices.grid)
     if planes is None:
         return None
     T = len(planes)

@@ -23,7 +23,7 @@ class Communication(NamedTuple):
 def communication(network: Network, n_compartments: int, feedback: bool = False) -> Communication:
     """Communication loads of learning with K compartments, with or without ``GEM.feedback``."""
     K = whole_number("n_compartments", n_compartments, 1)
-    synapses = network.topology.mask[network.n_hidden :, network.n_inputs :][:, : network.n_hidden]
+    synapses = network.topology.mask[network.n_hidden :, network.n_inputs : network.n_inputs + network.n_hidden]
     return Communication(K * network.n_visible, K * network.n_neurons, K * int(synapses.sum()) if feedback else 0)
 
 

@@ -25,10 +25,14 @@ def derived_seed(seed: int, purpose: Purpose) -> int:
     return int(np.random.SeedSequence([seed, purpose]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
+def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
+    """Draws for one purpose; ``key`` tells its uses apart."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, purpose, *key])))
+
+
 def shuffled(n: int, seed: int, purpose: Purpose, *key: int) -> NDArray[np.intp]:
     """A random order of n things. By sorting draws: the order does not depend on how NumPy shuffles."""
-    stream = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, purpose, *key])))
-    return np.argsort(stream.random(n), kind="stable")
+    return np.argsort(stream(seed, purpose, *key).random(n), kind="stable")
 
 
 def epoch_order(n: int, seed: int, epoch: int) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gemsnn.errors import ConfigError
 from gemsnn.events import Preprocessing
 from gemsnn.training.config import TrainingConfig
-from gemsnn.training.randomness import Purpose
+from gemsnn.training.randomness import Purpose, stream
 
 DEFAULT_SHIFT, SMALLEST_SIDE = 2, 16
 """Where ``shift`` is not given, and the grid has at least so many rows and columns."""
@@ -32,7 +32,7 @@ class Shift:
     def __init__(self, config: TrainingConfig, n_inputs: int, preprocessing: Preprocessing | None = None) -> None:
         grid = config.grid
         if grid is None and preprocessing is not None:
-            grid = preprocessing.n_rows, preprocessing.n_columns
+            grid = preprocessing.grid
         if grid is not None and n_inputs % (grid[0] * grid[1]):
             raise ConfigError(
                 f"grid = {grid}: {n_inputs} inputs are not planes of {grid[0]} rows and {grid[1]} columns"
@@ -52,8 +52,7 @@ class Shift:
         """(T, n_inputs) spikes as they are shown at the given position of the run."""
         if self.grid is None or self.largest == 0:
             return spikes
-        key = np.random.SeedSequence([self._seed, Purpose.SHIFT, position])
-        draws = np.random.Generator(np.random.Philox(key)).random(2)
+        draws = stream(self._seed, Purpose.SHIFT, position).random(2)
         down, right = (int(draw * (2 * self.largest + 1)) - self.largest for draw in draws)
         return moved(spikes, self.grid, down, right)
 
