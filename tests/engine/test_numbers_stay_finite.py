@@ -1,10 +1,13 @@
 """Potentials far beyond what a sigmoid resolves, and log-weights that only ever fall."""
 
+import warnings
+
 import numpy as np
 import pytest
 from problems import assert_results_close, make_problem
 
 import gemsnn
+from gemsnn.errors import ConfigError
 
 ENGINES = ("compiled", "reference")
 
@@ -92,3 +95,36 @@ def test_an_eligibility_that_forgets_at_once_is_no_problem_in_float32(engine, ga
         gemsnn.Network(gemsnn.Topology.random(3, 3, 2, 1.0)), gemsnn.GEM(0.1, 0.9, gamma), T=140, K=2
     )
     assert_finite(problem.learn(engine, parameters=problem.parameters.astype(np.float32), seed=0))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_steps_too_large_to_stay_finite_are_told_with_what_to_do(engine):
+    network = gemsnn.Network.fully_connected(2, 3, 1)
+    rule, ones = gemsnn.GEM(1e308), np.ones((30, 3))
+    parameters = network.init(dtype=np.float64)
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ConfigError, match=r"learning diverged: .*learning_rate below 1e\+308"),
+    ):
+        gemsnn.learn(network, parameters, rule, ones[:, :2], ones[:, :1], 2, engine=engine)
+    stream = gemsnn.Stream(network, parameters, rule, 2, engine=engine)
+    with np.errstate(all="ignore"), pytest.raises(ConfigError, match=r"diverged at step \d+: .*learning_rate below"):
+        [stream.step(ones[t, :2], [t % 2]) for t in range(30)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_no_warning_is_made_of_flags_that_blas_raises(threads, monkeypatch):
+    """Not even if warnings are errors; a product of infinite numbers stands in for the stray flag of a BLAS."""
+
+    def flagged(left, right, *rest, **options):
+        np.multiply(np.inf, 0.0)
+        return matmul(left, right, *rest, **options)
+
+    matmul = np.matmul
+    monkeypatch.setattr("gemsnn.engine.simulate.np.matmul", flagged)
+    network = gemsnn.Network.fully_connected(2, 3, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gemsnn.predict(network, network.init(), np.ones((300, 5, 2)), 20, threads=threads)
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        flagged(np.eye(2), np.eye(2))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 
@@ -14,7 +15,17 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-def single_threaded_blas() -> AbstractContextManager[Any]:
-    """While it lasts, BLAS uses one thread."""
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1)
-    return limit
+def flags_ignored() -> np.errstate:
+    """While it lasts, and in this thread only, the processor's floating-point flags are not turned into warnings.
+
+    BLAS computes some vector lanes only to throw them away, and can thus raise "invalid value" or "overflow" in a
+    product of finite numbers. Whether numbers are finite is asked of the numbers: ``learning.learn.check_finite``.
+    """
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """While it lasts, BLAS uses one thread, and this thread ignores its flags."""
+    with _controller().limit(limits=1), flags_ignored():
+        yield

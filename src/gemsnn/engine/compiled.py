@@ -163,9 +163,9 @@ class Learner:
             )
         t = self._position
         taps = self.layout.synaptic_taps
-        self._shared_traces[t, :-1] = (self._shared_history[::-1].T.astype(self.dtype) @ taps.T).reshape(-1)
-        self._shared_history = np.concatenate([self._shared_history[1:], inputs_t.astype(np.uint8)[None]])
         with single_threaded_blas():
+            self._shared_traces[t, :-1] = (self._shared_history[::-1].T.astype(self.dtype) @ taps.T).reshape(-1)
+            self._shared_history = np.concatenate([self._shared_history[1:], inputs_t.astype(np.uint8)[None]])
             drive, gram, carry = self._shared_products(self._shared_traces[: t + 1], slice(t, t + 1))
         block.drive[t], block.gram[:, t, : t + 1] = drive[0], gram[:, 0, :]
         if carry.shape[2]:

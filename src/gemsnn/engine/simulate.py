@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemsnn.engine.blas import single_threaded_blas
+from gemsnn.engine.blas import flags_ignored, single_threaded_blas
 from gemsnn.engine.kernel import FASTMATH
 from gemsnn.engine.layout import layout
 from gemsnn.engine.randomness import Draws
@@ -55,10 +55,11 @@ def simulate(
 
     def run(first: int) -> None:
         rows = slice(first, min(first + size, N))
-        _run_batch(
-            network, weights, inputs[rows], None if targets is None else targets[rows],
-            lambda index: draws_of(first + index), spikes[rows], potential[rows],
-        )  # fmt: skip
+        with flags_ignored():
+            _run_batch(
+                network, weights, inputs[rows], None if targets is None else targets[rows],
+                lambda index: draws_of(first + index), spikes[rows], potential[rows],
+            )  # fmt: skip
 
     with single_threaded_blas():
         if threads == 1:

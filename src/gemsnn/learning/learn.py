@@ -106,10 +106,21 @@ def learn(
         uniforms = uniform_array("uniforms", uniforms, {"T": T, "K": K, "n_hidden": network.n_hidden})
     if state is not None:
         _check_state(state, engine, network, parameters, K)
-    return learn_unchecked(
+    result = learn_unchecked(
         network, parameters, rule, clean_inputs, clean_targets, K, seed, uniforms, engine,
         example=example, threads=threads, state=state,
     )  # fmt: skip
+    # Every update moves the bias, so the other weights need no look.
+    check_finite(rule.learning_rate, "learning diverged", result.log_likelihood, result.parameters.bias)
+    return result
+
+
+def check_finite(learning_rate: float, what_happened: str, *values: ArrayLike) -> None:
+    """Raise an error if a step was so large that numbers are no longer finite."""
+    if not all(np.isfinite(value).all() for value in values):
+        raise ConfigError(
+            f"{what_happened}: the weights are no longer finite; start anew with learning_rate below {learning_rate:g}"
+        )
 
 
 def learn_unchecked(

@@ -11,7 +11,7 @@ from gemsnn.engine import reference
 from gemsnn.engine.compiled import Learner
 from gemsnn.engine.gem import GEM
 from gemsnn.engine.randomness import Uniforms
-from gemsnn.learning.learn import ENGINES
+from gemsnn.learning.learn import ENGINES, check_finite
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import one_of, spike_array, whole_number
 from gemsnn.model.readout import count_votes, decide, vote_probabilities
@@ -116,6 +116,7 @@ class Stream:
             )  # fmt: skip
             spikes, log_likelihood, log_weights, importance = info
         self.time += 1
+        check_finite(self.rule.learning_rate, f"learning diverged at step {self.time}", log_likelihood, importance)
         self._importance = importance
         if target is None:
             self._free_steps += 1

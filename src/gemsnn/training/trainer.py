@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.inference import class_patterns
 from gemsnn.learning import GEM, learn_unchecked
+from gemsnn.learning.learn import check_finite
 from gemsnn.model import Network, Parameters
 from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import Data, Examples
@@ -313,11 +314,8 @@ def learn_example(
         each = result.log_likelihood.sum(axis=0)
         highest = float(each.max())
         likelihood = highest + math.log(float(np.exp(each - highest).mean()))
-    if not (math.isfinite(likelihood) and np.isfinite(result.parameters.bias).all()):  # every update moves the bias
-        raise ConfigError(
-            f"training diverged at example {position}: the weights are no longer finite; start anew with learning_rate "
-            f"below {config.learning_rate:g}"
-        )
+    diverged = f"training diverged at example {position}"
+    check_finite(config.learning_rate, diverged, likelihood, result.parameters.bias)
     return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs)
 
 
