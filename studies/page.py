@@ -164,11 +164,11 @@ def compartments_table(runs: Runs) -> str:
 
 def epochs_table(runs: Runs) -> str:
     rows = []
-    for run in of(runs, "simulated-012", "default"):
+    for run in of(runs, "simulated-012", "default") + of(runs, "simulated-012-fresh", "default"):
         accuracy = [100 * entry["accuracy"] for entry in run["history"]]
         rows.append(
             [
-                f"split {run['split']}",
+                f"{'fresh ' if run['data'].endswith('fresh') else ''}split {run['split']}",
                 " ".join(f"{value:.1f}" for value in accuracy),
                 f"{max(accuracy):.1f}",
                 f"{accuracy[-1]:.1f}",

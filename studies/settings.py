@@ -51,12 +51,11 @@ SETTINGS: dict[str, dict[str, Any]] = {  # in order of interest; what is not nam
     "hidden bias -4": {"hidden_bias": -4.0},
     "no average": {"average_last": 0.0},
 }
-MOST_DATA = ("default", "paper", "no feedback", "no hidden neurons")
 PLAN: dict[str, tuple[int, tuple[str, ...]]] = {  # data: number of splits, settings
-    "simulated-012": (3, (*MOST_DATA, "no shift", "self-memory on", "constant step, no average")),
+    "simulated-012": (3, tuple(SETTINGS)),
     "n-mnist-012": (5, tuple(SETTINGS)),
-    "n-mnist-10": (3, (*MOST_DATA, "no shift")),
-    "simulated-10": (2, MOST_DATA),
+    "n-mnist-10": (3, tuple(SETTINGS)),
+    "simulated-10": (3, tuple(SETTINGS)),
     "simulated-012-fresh": (3, ("default",)),
 }
 
