@@ -184,6 +184,7 @@ def others_table(runs: Runs, baselines: Runs) -> str:
         for label, setting, K in (
             ("gemsnn, default, 1 compartment", "default", "1"),
             ("gemsnn, default, 20 compartments", "default", "20"),
+            ("gemsnn, ten epochs, 20 compartments", "ten epochs", "20"),
             ("gemsnn, no shift, 20 compartments", "no shift", "20"),
             ("gemsnn, paper's rule and vote, 20 compartments", "paper", "20"),
         ):
@@ -251,7 +252,7 @@ def stopping_table(anytime: Runs) -> str:
 
 def draw_settings(runs: Runs, path: Path) -> None:
     """Difference of each setting to the default, split by split."""
-    figure, axes = plt.subplots(1, 2, figsize=(11, 5), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(11, 6.5), sharey=True, layout="constrained")
     names = [name for name in SETTINGS if name != "default"]
     drawn = [data for data in NAMES if any(run["data"] == data and run["setting"] != "default" for run in runs)]
     colours = dict(zip(drawn, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False))

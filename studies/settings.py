@@ -44,18 +44,21 @@ SETTINGS: dict[str, dict[str, Any]] = {  # in order of interest; what is not nam
     "no shift": {"shift": 0},
     "no hidden neurons": {"n_hidden": 0},
     "self-memory on": {"visible_memory": True},
+    "constant step": {"learning_rate_schedule": "constant"},
     "constant step, no average": {"learning_rate_schedule": "constant", "average_last": 0.0},
     "K = 2": {"n_compartments": 2},
     "K = 5": {"n_compartments": 5},
     "hidden bias 0": {"hidden_bias": 0.0},
     "hidden bias -4": {"hidden_bias": -4.0},
     "no average": {"average_last": 0.0},
+    "ten epochs": {"epochs": 10},
 }
+USUAL = tuple(name for name in SETTINGS if name not in ("K = 5", "ten epochs"))
 PLAN: dict[str, tuple[int, tuple[str, ...]]] = {  # data: number of splits, settings
-    "simulated-012": (3, tuple(SETTINGS)),
-    "n-mnist-012": (5, tuple(SETTINGS)),
-    "n-mnist-10": (3, tuple(SETTINGS)),
-    "simulated-10": (3, tuple(SETTINGS)),
+    "simulated-012": (3, USUAL),
+    "n-mnist-012": (5, (*USUAL, "K = 5")),
+    "n-mnist-10": (3, USUAL),
+    "simulated-10": (3, (*USUAL, "ten epochs")),
     "simulated-012-fresh": (3, ("default",)),
 }
 
