@@ -55,7 +55,7 @@ def simulate(
 
     def run(first: int) -> None:
         rows = slice(first, min(first + size, N))
-        with flags_ignored():
+        with flags_ignored():  # each thread for itself
             _run_batch(
                 network, weights, inputs[rows], None if targets is None else targets[rows],
                 lambda index: draws_of(first + index), spikes[rows], potential[rows],
