@@ -49,7 +49,7 @@ def test_defaults_are_those_of_the_configuration_but_for_the_hold_out():
 
 def test_every_setting_of_learning_can_be_set():
     """What is left out concerns files, reports or the command line."""
-    left_out = {"validation_limit", "test_limit", "likelihood_samples", "n_bins", "extra_readouts", "eval_at"}
+    left_out = {"validation_limit", "test_limit", "likelihood_samples", "n_bins", "extra_decoders", "eval_at"}
     names = set(TrainingConfig.model_fields) - left_out - {"seed", "checkpoint_seconds"}
     assert names | {"random_state", "verbose"} == set(GEMClassifier().get_params())
 

@@ -254,14 +254,14 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.history_ = history
         about = {"position": position, "config": config.identity()}
         labels = tuple(classes.tolist())
-        self.model_ = Model(network, parameters, labels, config.readout, n_steps, config.seed, None, about)
+        self.model_ = Model(network, parameters, labels, config.main_decoder, n_steps, config.seed, None, about)
 
     def _predict(self, X: ArrayLike) -> Prediction:
         check_is_fitted(self, "model_")
         spikes = _checked_spikes(X)
         self._check_inputs(spikes)
         # Settings of inference may be changed after fitting, with set_params.
-        return self.model_.predict(spikes, self._config(self.model_.seed).readout, threads=self.threads)
+        return self.model_.predict(spikes, self._config(self.model_.seed).main_decoder, threads=self.threads)
 
     def _check_inputs(self, spikes: NDArray[np.uint8]) -> None:
         if spikes.shape[2] != self.n_features_in_:

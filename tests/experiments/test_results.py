@@ -21,10 +21,10 @@ def test_the_three_choices_take_different_iterations() -> None:
 
 def test_each_reading_has_figures_of_its_own() -> None:
     run = made_up().runs[0]
-    few, likelihood = run.records[0]["test"]["extra_readouts"]
+    few, likelihood = run.records[0]["test"]["extra_decoders"]
     few["accuracy"], likelihood["accuracy"] = 0.2, 0.3
-    assert [run.figures(0, reading)["accuracy"] for reading in ("vote", "few", "likelihood")] == [0.9, 0.2, 0.3]
-    assert {run.figures(0, reading)["log_likelihood"] for reading in ("vote", "few", "likelihood")} == {-10.0}
+    assert [run.figures(0, decoder)["accuracy"] for decoder in ("vote", "few", "likelihood")] == [0.9, 0.2, 0.3]
+    assert {run.figures(0, decoder)["log_likelihood"] for decoder in ("vote", "few", "likelihood")} == {-10.0}
 
 
 def test_spikes_are_averaged_over_all_examples() -> None:

@@ -41,7 +41,7 @@ def made_up(
             "examples": 10,
             "log_likelihood": log_likelihood(K, seed, i),
             **one,
-            "extra_readouts": [
+            "extra_decoders": [
                 {**one, "decoder": "vote", "compartments": 2},
                 {**one, "decoder": "likelihood", "compartments": 20},
             ],

@@ -59,7 +59,7 @@ def test_an_unknown_setting_is_refused_with_the_one_that_was_meant():
         ({"synaptic_filter": {"kind": "raised-cosine", "n_basis": 0}}, r"synaptic_filter.*n_basis = 0: .*>= 1"),
         ({"somatic_filter": {"kind": "sine"}}, r"somatic_filter.*raised-cosine or exponential"),
         ({"somatic_filter": {"kind": "exponential", "time_constants": [0.0]}}, r"somatic_filter.*time_constants"),
-        ({"extra_readouts": [{"decoder": "vote", "compartments": 0}]}, r"extra_readouts\.0\.compartments = 0.*>= 1"),
+        ({"extra_decoders": [{"kind": "vote", "compartments": 0}]}, r"extra_decoders\.0\.compartments = 0.*>= 1"),
         ({"synaptic_filter": {"n_basis": 11, "duration": 10}}, r"synaptic_filter: .*n_basis=11, duration=10"),
     ],
 )
@@ -91,7 +91,7 @@ def test_filters_may_be_given_as_objects(given):
 def test_the_paper_preset_has_the_paper_s_settings_and_can_be_changed():
     config = TrainingConfig.make(preset="paper", n_compartments=5)
     assert (config.learning_rate, config.kappa, config.gamma, config.n_hidden) == (1e-3, 0.9, 0.9, 200)
-    assert (config.n_compartments, config.decoder, config.readout.compartments) == (5, "vote", 5)
+    assert (config.n_compartments, config.decoder, config.main_decoder.compartments) == (5, "vote", 5)
     network = config.network(676, 3)
     assert network.synaptic_filter == gemsnn.RaisedCosine(n_basis=3, duration=10)
     with pytest.raises(ConfigError, match=r"preset = 'article'.*'paper'"):
@@ -118,7 +118,7 @@ def test_settings_survive_the_file(tmp_path, preset):
         learning_rate=1e-7,
         eval_every=123,
         synaptic_filter=gemsnn.Exponential((1.5, 4.0), 7),
-        extra_readouts=[{"decoder": "likelihood", "compartments": 2}, {}],
+        extra_decoders=[{"kind": "likelihood", "compartments": 2}, {}],
     )
     file = tmp_path / "config.toml"
     file.write_text(write_config(config, data='/data/\u00fc ber"digits\\.h5'))
@@ -171,7 +171,7 @@ def test_a_file_that_is_not_there_is_told():
         ("decoder=vote", "vote"),
         ("patience=none", None),
         ("visible_memory=false", False),
-        ("extra_readouts=[{decoder = 'likelihood'}]", [{"decoder": "likelihood"}]),
+        ("extra_decoders=[{kind = 'likelihood'}]", [{"kind": "likelihood"}]),
     ],
 )
 def test_values_on_the_command_line_are_read_as_toml(text, value):
@@ -197,7 +197,7 @@ def test_the_machine_s_settings_are_not_part_of_the_identity():
 
 def test_the_paper_s_preset_is_the_paper_s_whatever_the_defaults_are():
     paper = TrainingConfig.make(preset="paper")
-    assert (paper.n_hidden, paper.n_compartments, paper.readout.compartments) == (200, 20, 20)
+    assert (paper.n_hidden, paper.n_compartments, paper.main_decoder.compartments) == (200, 20, 20)
     assert paper.synaptic_filter == paper.somatic_filter == RaisedCosineSettings(n_basis=3, duration=10)
     assert (paper.visible_memory, paper.centred, paper.average_last, paper.decoder) == (True, False, 0.0, "vote")
     for position in (0, 99):
@@ -205,7 +205,7 @@ def test_the_paper_s_preset_is_the_paper_s_whatever_the_defaults_are():
     labels = np.arange(30) % 3
     reproduced = Protocol.make("full").training(20, 0, labels, 80)
     changed = {name for name, value in paper.identity().items() if reproduced.identity()[name] != value}
-    assert changed <= {"epochs", "validation_fraction", "eval_at", "extra_readouts"}
+    assert changed <= {"epochs", "validation_fraction", "eval_at", "extra_decoders"}
 
 
 def test_the_learning_rate_falls_as_the_schedule_says():

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from gemsnn.errors import ConfigError
-from gemsnn.training import ArrayData, ArrayExamples, Readout, Trainer, TrainingConfig, read_config, write_config
+from gemsnn.training import (
+    ArrayData,
+    ArrayExamples,
+    DecoderSettings,
+    Trainer,
+    TrainingConfig,
+    read_config,
+    write_config,
+)
 from gemsnn.training.evaluation import evaluate
 
 
@@ -49,7 +57,7 @@ def test_evaluations_at_equal_distances_are_counted_too(data) -> None:
 
 
 def test_points_come_back_from_the_settings_file(tmp_path) -> None:
-    config = TrainingConfig.make(eval_at=(10, 20), extra_readouts=[Readout(compartments=3)])
+    config = TrainingConfig.make(eval_at=(10, 20), extra_decoders=[DecoderSettings(compartments=3)])
     (tmp_path / "config.toml").write_text(write_config(config))
     assert read_config(tmp_path / "config.toml")[0] == config
 
@@ -64,13 +72,13 @@ def test_the_likelihood_decoder_shares_its_run_with_the_log_likelihood(data) -> 
     network = config.network(5, 2)
     parameters = config.initial_parameters(network)
     indices = np.arange(6)
-    likelihood = Readout(decoder="likelihood", compartments=7)
+    likelihood = DecoderSettings(kind="likelihood", compartments=7)
 
-    def measured(*readouts: Readout, samples: int) -> dict:
-        return evaluate(network, parameters, data.test, indices, readouts, likelihood_samples=samples, seed=3)
+    def measured(*decoders: DecoderSettings, samples: int) -> dict:
+        return evaluate(network, parameters, data.test, indices, decoders, likelihood_samples=samples, seed=3)
 
     shared = measured(likelihood, samples=7)
-    alone = measured(Readout(decoder="vote", compartments=1), samples=7)
+    alone = measured(DecoderSettings(kind="vote", compartments=1), samples=7)
     other = measured(likelihood, samples=8)
     assert shared["log_likelihood"] == pytest.approx(alone["log_likelihood"], rel=1e-6)
     assert shared["log_likelihood"] != other["log_likelihood"]

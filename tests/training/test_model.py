@@ -5,7 +5,7 @@ import toy
 import gemsnn
 from gemsnn import CheckpointError, DataError, RaisedCosine
 from gemsnn.events import Preprocessing
-from gemsnn.training import Model, Readout, Trainer, load_model, save_model
+from gemsnn.training import DecoderSettings, Model, Trainer, load_model, save_model
 from gemsnn.training.tensors import read_tensors, write_tensors
 
 
@@ -22,18 +22,18 @@ def test_a_model_comes_back_with_everything_that_prediction_needs(model, tmp_pat
     assert again.network == model.network
     assert again.parameters == model.parameters
     assert (again.classes, again.n_steps, again.seed) == ((2, 5, 7), 20, 0)
-    assert again.readout == Readout(decoder="per-step", compartments=2)
+    assert again.decoder == DecoderSettings(kind="per-step", compartments=2)
     assert again.about == model.about
     X = data.test.read(np.arange(len(data.test)))
-    for readout in (None, Readout(decoder="likelihood", compartments=3)):
-        expected, found = model.predict(X, readout), again.predict(X, readout)
+    for decoder in (None, DecoderSettings(kind="likelihood", compartments=3)):
+        expected, found = model.predict(X, decoder), again.predict(X, decoder)
         assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
 def test_any_graph_and_filters_can_be_saved(tmp_path):
     topology = gemsnn.Topology.random(4, 3, 2, density=0.5, seed=1)
     network = gemsnn.Network(topology, gemsnn.Filter([[0.5, 0.25]]), RaisedCosine(2, 5))
-    model = Model(network, network.init(seed=3, dtype=np.float64), ("cat", "dog"), Readout(), 10)
+    model = Model(network, network.init(seed=3, dtype=np.float64), ("cat", "dog"), DecoderSettings(), 10)
     save_model(model, tmp_path / "model.safetensors")
     again = load_model(tmp_path / "model.safetensors")
     assert again.network == network
@@ -43,7 +43,7 @@ def test_any_graph_and_filters_can_be_saved(tmp_path):
 
 def test_recordings_are_binned_as_for_training(model, tmp_path):
     choices = Preprocessing(sensor_size=(4, 3), bin_us=1000, n_steps=20)
-    aware = Model(model.network, model.parameters, model.classes, model.readout, 20, 0, choices)
+    aware = Model(model.network, model.parameters, model.classes, model.decoder, 20, 0, choices)
     save_model(aware, tmp_path / "model.safetensors")
     events = np.array([(1, 2, 0, 1), (3, 0, 1500, 0)], dtype=[("x", int), ("y", int), ("t", int), ("p", int)])
     assert np.array_equal(load_model(tmp_path / "model.safetensors").bin(events), choices.bin(events))

@@ -19,7 +19,7 @@ def read_back(folder):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_scalars_are_those_of_the_metrics_file_also_after_an_interruption(data, tmp_path):
     pytest.importorskip("tensorboard")
-    config, directory = toy.config(extra_readouts=[{"decoder": "likelihood"}]), tmp_path / "run"
+    config, directory = toy.config(extra_decoders=[{"kind": "likelihood"}]), tmp_path / "run"
     boards, trainers = [], []
 
     def observers(run, trainer):

@@ -154,8 +154,8 @@ def test_a_record_tells_how_learning_went_since_the_one_before(data):
 
 def test_figures_are_those_of_inference_and_metrics(data):
     """The evaluation, put together by hand from the rooms below."""
-    extra = [{"decoder": "likelihood", "compartments": 4}, {"decoder": "vote", "compartments": 2}]
-    config = toy.config(extra_readouts=extra, inference_compartments=3)
+    extra = [{"kind": "likelihood", "compartments": 4}, {"kind": "vote", "compartments": 2}]
+    config = toy.config(extra_decoders=extra, inference_compartments=3)
     trainer = Trainer(config, data)
     trainer.run(stop=lambda: trainer.position == 10)
     record = trainer.evaluate().record
@@ -172,8 +172,8 @@ def test_figures_are_those_of_inference_and_metrics(data):
         assert record[split]["examples"] == len(y)
         for figures, decoder, K in (
             (record[split], "per-step", 3),
-            (record[split]["extra_readouts"][0], "likelihood", 4),
-            (record[split]["extra_readouts"][1], "vote", 2),
+            (record[split]["extra_decoders"][0], "likelihood", 4),
+            (record[split]["extra_decoders"][1], "vote", 2),
         ):
             found = gemsnn.predict(network, parameters, X, K, decoder=decoder, seed=seed)
             table = gemsnn.metrics.reliability(y, found.probabilities, 10, predicted=found.classes)

@@ -32,29 +32,29 @@ Which = Annotated[
 Compartments = Annotated[
     int | None, typer.Option(help="Compartments at inference; by default those the run was set up with.")
 ]
-Decoding = Annotated[Decoder | None, typer.Option(help=f"{DECODER_HELP} By default as the run was set up.")]
+DecoderOption = Annotated[Decoder | None, typer.Option(help=f"{DECODER_HELP} By default as the run was set up.")]
 Threads = Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on it.")]
 
 
 def load(run: Path, which: ModelName | None, decoder: Decoder | None, compartments: int | None) -> tuple[Any, Any]:
     """The model of a run directory or file, and how to read it out."""
     from gemsnn.training import RunDirectory, load_model
-    from gemsnn.training.config import checked_readout
+    from gemsnn.training.config import checked_decoder
 
     model = load_model(run) if run.is_file() else RunDirectory(run).load_model(None if which is None else which.value)
-    readout = model.readout.model_dump()
+    chosen = model.decoder.model_dump()
     if decoder is not None:
-        readout["decoder"] = decoder.value
+        chosen["kind"] = decoder.value
     if compartments is not None:
-        readout["compartments"] = compartments
-    return model, checked_readout(readout)
+        chosen["compartments"] = compartments
+    return model, checked_decoder(chosen)
 
 
 def evaluate(
     run: Run,
     data: Annotated[Path, typer.Option("--data", help="Prepared file to evaluate on.")],
     compartments: Compartments = None,
-    decoder: Decoding = None,
+    decoder: DecoderOption = None,
     model: Which = None,
     split: Annotated[SplitName, typer.Option(help="Which examples of the file.")] = SplitName.TEST,
     samples: Annotated[int, typer.Option(min=1, help="Realisations behind the log-likelihood.")] = 20,
@@ -73,7 +73,7 @@ def evaluate(
     from gemsnn.training.evaluation import evaluate as measure
     from gemsnn.training.randomness import Purpose, derived_seed
 
-    trained, readout = load(run, model, decoder, compartments)
+    trained, how = load(run, model, decoder, compartments)
     with open_prepared(data) as prepared:
         _check_fit(trained, prepared)
         part = prepared.test if split is SplitName.TEST else prepared.train
@@ -84,14 +84,14 @@ def evaluate(
             trained.parameters,
             part,
             np.arange(len(part)),
-            [readout],
+            [how],
             likelihood_samples=samples,
             n_bins=bins,
             seed=derived_seed(trained.seed, Purpose.TEST if split is SplitName.TEST else Purpose.TRAIN),
             threads=threads,
         )
         settings = trained.about.get("config", {})
-        K = settings.get("n_compartments", readout.compartments)
+        K = settings.get("n_compartments", how.compartments)
         loads = communication(trained.network, K, settings.get("feedback", 0) > 0)
         result = {
             "model": str(run),
@@ -132,7 +132,7 @@ def _check_fit(model: Any, data: Any) -> None:
 
 def _print(result: dict[str, Any]) -> None:
     loads = result["communication"]
-    decoding = f"{result['decoder']} decoder, {result['compartments']} compartments"
+    how_read = f"{result['decoder']} decoder, {result['compartments']} compartments"
     table = Table(show_header=False)
     table.add_column("figure")
     table.add_column("value", justify="right")
@@ -149,7 +149,7 @@ def _print(result: dict[str, Any]) -> None:
         (f"reals sent back to hidden neurons, a learning step of {loads['compartments']}", str(loads["sent_back"])),
     ):
         table.add_row(name, value)
-    print_table(table, f"{result['model']} on {result['data']}: {decoding}")
+    print_table(table, f"{result['model']} on {result['data']}: {how_read}")
     bins = Table()
     for column in ("confidence", "examples", "mean confidence", "accuracy"):
         bins.add_column(column, justify="right")

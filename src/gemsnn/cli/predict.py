@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gemsnn.cli.evaluate import Compartments, Decoding, Run, Which, load
+from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, Which, load
 from gemsnn.cli.output import print_table, say
 from gemsnn.errors import DataError, GemsnnError
 
@@ -17,7 +17,7 @@ def predict(
     run: Run,
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Raw recordings: .aedat or .bin.")],
     compartments: Compartments = None,
-    decoder: Decoding = None,
+    decoder: DecoderOption = None,
     model: Which = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON line a file instead of a table.")] = False,
 ) -> None:
@@ -27,7 +27,7 @@ def predict(
 
     Example: gemsnn predict runs/first recordings/*.aedat --json
     """
-    trained, readout = load(run, model, decoder, compartments)
+    trained, how = load(run, model, decoder, compartments)
     if trained.preprocessing is None:
         raise DataError(
             f"{run}: trained on arrays, not on recordings, so it cannot tell how to turn events into inputs"
@@ -38,7 +38,7 @@ def predict(
     failed = 0
     for file in files:
         try:
-            answer = _predict(trained, readout, file)
+            answer = _predict(trained, how, file)
         except GemsnnError as error:
             failed += 1
             say(f"error: {error}", error=True)
@@ -51,13 +51,13 @@ def predict(
             votes = ", ".join(f"{label}: {count}" for label, count in answer["votes"].items())
             table.add_row(str(file), str(answer["class"]), f"{answer['confidence']:.3f}", votes)
     if not as_json:
-        print_table(table, f"{run}: {readout.decoder} decoder, {readout.compartments} compartments")
+        print_table(table, f"{run}: {how.kind} decoder, {how.compartments} compartments")
     if failed:
         say(f"{failed} of {len(files)} files could not be read", error=True)
         raise typer.Exit(1)
 
 
-def _predict(model: Any, readout: Any, file: Path) -> dict[str, Any]:
+def _predict(model: Any, how: Any, file: Path) -> dict[str, Any]:
     """The answer for one recording; it does not depend on which others are asked about."""
     from gemsnn.events import nmnist_preprocessing, read_recording
 
@@ -69,7 +69,7 @@ def _predict(model: Any, readout: Any, file: Path) -> dict[str, Any]:
         inputs = model.bin(read_recording(file), str(file))
     for warning in caught:
         say(f"warning: {warning.message}", error=True)
-    found = model.predict(inputs[None], readout)
+    found = model.predict(inputs[None], how)
     labels = [str(label) for label in model.classes]
     answer = {
         "file": str(file),
@@ -77,7 +77,7 @@ def _predict(model: Any, readout: Any, file: Path) -> dict[str, Any]:
         "confidence": float(found.confidence[0]),
         "probabilities": dict(zip(labels, found.probabilities[0].tolist(), strict=True)),
         "votes": dict(zip(labels, found.votes[0].tolist(), strict=True)),
-        "decoder": readout.decoder,
-        "compartments": readout.compartments,
+        "decoder": how.kind,
+        "compartments": how.compartments,
     }
     return {**answer, "warnings": [str(warning.message) for warning in caught]} if caught else answer

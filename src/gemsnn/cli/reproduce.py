@@ -131,8 +131,8 @@ def _print_results(finished: "Finished") -> None:
             ("ece", "few", 1, 3),
             ("accuracy", "likelihood", 100, 1),
         ]
-        for metric, reading, factor, digits in shown:
-            value = results.estimate(K, metric, "chosen_on_validation", reading)
+        for metric, decoder, factor, digits in shown:
+            value = results.estimate(K, metric, "chosen_on_validation", decoder)
             half = "" if value.high is None else f" ± {factor * (value.high - value.mean):.{digits}f}"
             cells.append(f"{factor * value.mean:.{digits}f}{half}")
         table.add_row(str(K), *cells)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from gemsnn.experiments.results import Choice, Measured, Reading, Results
+from gemsnn.experiments.results import Choice, DecoderName, Measured, Results
 from gemsnn.experiments.statistics import Estimate, slopes
 
 Verdict = Literal["supported", "not supported", "inconclusive"]
@@ -117,14 +117,14 @@ def _accuracy_rises(results: Results) -> Claim:
 def _ece_falls(results: Results) -> Claim:
     margin = results.protocol.margin_ece
     few = results.protocol.few_compartments
-    shown: list[tuple[Choice, Reading]] = [
+    shown: list[tuple[Choice, DecoderName]] = [
         ("final", "few"),
         ("best_on_test", "few"),
         ("chosen_on_validation", "few"),
         ("final", "vote"),
         ("final", "likelihood"),
     ]
-    evidence = [_figure_trend(results, "ece", choice, reading, "", margin, sign=-1) for choice, reading in shown]
+    evidence = [_figure_trend(results, "ece", choice, decoder, "", margin, sign=-1) for choice, decoder in shown]
     return _claim(
         "calibration error falls with K",
         f"The calibration error falls with K in training, with K^I = {few} at inference.",
@@ -138,16 +138,16 @@ def _early_stopping(results: Results) -> Claim:
     protocol = results.protocol
     K = max(results.compartments)
     evidence = []
-    readings: list[tuple[Reading, str]] = [
+    decoders: list[tuple[DecoderName, str]] = [
         ("few", f"vote, K^I = {protocol.few_compartments}"),
         ("vote", "vote, K^I = K"),
         ("likelihood", "likelihood decoder"),
     ]
-    for reading, name in readings:
+    for decoder, name in decoders:
         loss, rise = [], []
         for run in results.of(K):
-            stop, last = run.chosen("chosen_on_validation", reading), len(run.records) - 1
-            early, late = run.figures(stop, reading), run.figures(last, reading)
+            stop, last = run.chosen("chosen_on_validation", decoder), len(run.records) - 1
+            early, late = run.figures(stop, decoder), run.figures(last, decoder)
             loss.append(early["accuracy"] - late["accuracy"])
             rise.append(late["log_likelihood"] - early["log_likelihood"])
         lost, rose = results.estimated(loss), results.estimated(rise)
@@ -221,12 +221,12 @@ def _per_seed(results: Results, value: Callable[[Measured], float]) -> NDArray[n
 
 
 def _figure_trend(
-    results: Results, metric: str, choice: Choice, reading: Reading, unit: str, margin: float, sign: int = 1
+    results: Results, metric: str, choice: Choice, decoder: DecoderName, unit: str, margin: float, sign: int = 1
 ) -> Evidence:
     few = results.protocol.few_compartments
     names = {"vote": "K^I = K", "few": f"K^I = {few}", "likelihood": "likelihood decoder"}
-    what = CHOICE_NAMES[choice] + ("" if metric == "log_likelihood" else f", {names[reading]}")
-    return _trend(results, what, lambda run: results.value(run, metric, choice, reading), unit, margin, sign)
+    what = CHOICE_NAMES[choice] + ("" if metric == "log_likelihood" else f", {names[decoder]}")
+    return _trend(results, what, lambda run: results.value(run, metric, choice, decoder), unit, margin, sign)
 
 
 def _trend(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gemsnn.errors import ConfigError
-from gemsnn.training import Readout, TrainingConfig
+from gemsnn.training import DecoderSettings, TrainingConfig
 from gemsnn.training.randomness import hold_out
 
 Positive = Annotated[int, Field(ge=1)]
@@ -130,9 +130,9 @@ class Protocol(BaseModel):
             validation_fraction=self.validation_fraction,
             likelihood_samples=self.realisations,
             n_bins=self.n_bins,
-            extra_readouts=(
-                Readout(decoder="vote", compartments=self.few_compartments),
-                Readout(decoder="likelihood", compartments=self.realisations),
+            extra_decoders=(
+                DecoderSettings(kind="vote", compartments=self.few_compartments),
+                DecoderSettings(kind="likelihood", compartments=self.realisations),
             ),
             seed=seed,
             threads=1,

@@ -12,7 +12,7 @@ from gemsnn.experiments import figures
 from gemsnn.experiments.claims import CHOICE_NAMES, Claim, Evidence
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.protocol import Protocol
-from gemsnn.experiments.results import CHOICES, Reading, Results
+from gemsnn.experiments.results import CHOICES, DecoderName, Results
 from gemsnn.experiments.statistics import Estimate
 
 MARKS = {"supported": ("yes", "✓"), "not supported": ("no", "✗"), "inconclusive": ("open", "?")}
@@ -217,7 +217,7 @@ def _interval(value: Estimate) -> str:
     return f"{value.mean:+.3g} <small>[{value.low:.3g}, {value.high:.3g}]</small>"
 
 
-def _numbers(results: Results, reading: Reading) -> str:
+def _numbers(results: Results, decoder: DecoderName) -> str:
     few = results.protocol.few_compartments
     names = {"vote": "vote, K^I = K", "few": f"vote, K^I = {few}", "likelihood": "likelihood decoder"}
     metrics = {
@@ -233,7 +233,7 @@ def _numbers(results: Results, reading: Reading) -> str:
         for place, K in enumerate(results.compartments):
             cells = []
             for metric in metrics:
-                value = results.estimate(K, metric, choice, reading)
+                value = results.estimate(K, metric, choice, decoder)
                 scale, digits = {"accuracy": (100, 1), "log_likelihood": (1, 2)}.get(metric, (1, 3))
                 half = "" if value.high is None else f" <small>± {scale * (value.high - value.mean):.{digits}f}</small>"
                 cells.append(f"<td>{scale * value.mean:.{digits}f}{half}</td>")
@@ -244,7 +244,7 @@ def _numbers(results: Results, reading: Reading) -> str:
             )
             rows.append(f'<tr{" class=top" if place == 0 else ""}>{first}<th scope="row">{K}</th>{"".join(cells)}</tr>')
     return (
-        f"<details><summary>All numbers: {_formula(names[reading])}</summary>"
+        f"<details><summary>All numbers: {_formula(names[decoder])}</summary>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
         "</details>"
     )

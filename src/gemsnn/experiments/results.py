@@ -30,9 +30,9 @@ FORMAT, VERSION = "gemsnn results", 1
 
 Choice = Literal["best_on_test", "chosen_on_validation", "final"]
 CHOICES: tuple[Choice, ...] = ("best_on_test", "chosen_on_validation", "final")
-Reading = Literal["vote", "few", "likelihood"]
+DecoderName = Literal["vote", "few", "likelihood"]
 """vote: K^I = K; few: the vote with K^I = 2; likelihood: the model's own posterior."""
-READINGS: tuple[Reading, ...] = ("vote", "few", "likelihood")
+DECODERS: tuple[DecoderName, ...] = ("vote", "few", "likelihood")
 METRICS = ("log_likelihood", "accuracy", "ece", "nll", "brier")
 
 Record = dict[str, Any]
@@ -61,21 +61,22 @@ class Measured:
     def time_samples(self) -> list[int]:
         return [record["time_samples"] for record in self.records]
 
-    def figures(self, index: int, reading: Reading, split: str = "test") -> Record:
+    def figures(self, index: int, decoder: DecoderName, split: str = "test") -> Record:
         """Accuracy and so on of the evaluation ``index``."""
         found: Record = self.records[index][split]
-        if reading != "vote":
-            return {"log_likelihood": found["log_likelihood"], **found["extra_readouts"][reading == "likelihood"]}
-        return found
+        if decoder == "vote":
+            return found
+        few, likelihood = found["extra_decoders"]
+        return {"log_likelihood": found["log_likelihood"], **(likelihood if decoder == "likelihood" else few)}
 
-    def chosen(self, choice: Choice, reading: Reading = "vote") -> int:
+    def chosen(self, choice: Choice, decoder: DecoderName = "vote") -> int:
         """Which evaluation a choice takes: the most accurate, ties by NLL, then the earlier; or the last."""
         if choice == "final":
             return len(self.records) - 1
         split = "test" if choice == "best_on_test" else "validation"
 
         def worth(index: int) -> tuple[float, float]:
-            figures = self.figures(index, reading, split)
+            figures = self.figures(index, decoder, split)
             return figures["accuracy"], -figures["nll"]
 
         return max(range(len(self.records)), key=worth)
@@ -103,32 +104,34 @@ class Results:
         """The seeds for which all these K are done."""
         return sorted(set.intersection(*({run.seed for run in self.of(K)} for K in compartments)))
 
-    def value(self, run: Measured, metric: str, choice: Choice, reading: Reading = "vote") -> float:
-        """A test figure of a run at the iteration that the choice takes with the same reading."""
-        return float(run.figures(run.chosen(choice, reading), reading)[metric])
+    def value(self, run: Measured, metric: str, choice: Choice, decoder: DecoderName = "vote") -> float:
+        """A test figure of a run at the iteration that the choice takes with the same decoder."""
+        return float(run.figures(run.chosen(choice, decoder), decoder)[metric])
 
-    def table(self, metric: str, choice: Choice, reading: Reading = "vote") -> tuple[list[int], NDArray[np.float64]]:
+    def table(
+        self, metric: str, choice: Choice, decoder: DecoderName = "vote"
+    ) -> tuple[list[int], NDArray[np.float64]]:
         """Seeds for which every K is done, and their (n_seeds, n_K) test figures."""
         Ks = self.compartments
         seeds = self.paired_seeds(Ks)
         by = {(run.n_compartments, run.seed): run for run in self.runs}
-        rows = [[self.value(by[K, seed], metric, choice, reading) for K in Ks] for seed in seeds]
+        rows = [[self.value(by[K, seed], metric, choice, decoder) for K in Ks] for seed in seeds]
         return seeds, np.array(rows).reshape(len(seeds), len(Ks))
 
-    def estimate(self, K: int, metric: str, choice: Choice, reading: Reading = "vote") -> Estimate:
+    def estimate(self, K: int, metric: str, choice: Choice, decoder: DecoderName = "vote") -> Estimate:
         """Mean over seeds, with its interval."""
-        return self.estimated([self.value(run, metric, choice, reading) for run in self.of(K)])
+        return self.estimated([self.value(run, metric, choice, decoder) for run in self.of(K)])
 
     def estimated(self, values: ArrayLike) -> Estimate:
         return estimate(values, self.protocol.confidence)
 
-    def curve(self, K: int, metric: str, reading: Reading) -> list[tuple[float, Estimate]]:
+    def curve(self, K: int, metric: str, decoder: DecoderName) -> list[tuple[float, Estimate]]:
         """(processed time samples, estimate over seeds) at each evaluation."""
         runs = self.of(K)
         return [
             (
                 float(np.mean([run.time_samples[i] for run in runs])),
-                self.estimated([run.figures(i, reading)[metric] for run in runs]),
+                self.estimated([run.figures(i, decoder)[metric] for run in runs]),
             )
             for i in range(min(len(run.records) for run in runs))
         ]
@@ -182,11 +185,11 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
     Ks = results.compartments
     summary: Record = {
         choice: {
-            reading: {
-                metric: {str(K): results.estimate(K, metric, choice, reading)._asdict() for K in Ks}
+            decoder: {
+                metric: {str(K): results.estimate(K, metric, choice, decoder)._asdict() for K in Ks}
                 for metric in METRICS
             }
-            for reading in READINGS
+            for decoder in DECODERS
         }
         for choice in CHOICES
     }

@@ -16,7 +16,7 @@ from typing import Any
 
 from gemsnn.errors import GemsnnError
 from gemsnn.experiments.claims import CHOICE_NAMES
-from gemsnn.experiments.results import CHOICES, Reading, Results, read_results
+from gemsnn.experiments.results import CHOICES, DecoderName, Results, read_results
 from gemsnn.experiments.statistics import Estimate
 from gemsnn.training.files import write_whole
 
@@ -110,13 +110,13 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
     }
     for name, path in figures.items():
         lines += [f"![{_plain(captions[name])}]({path})", "", f"*{_plain(captions[name])}*", ""]
-    readings: list[tuple[Reading, str]] = [
+    decoders: list[tuple[DecoderName, str]] = [
         ("vote", "Vote, K^I = K"),
         ("few", f"Vote, K^I = {few}"),
         ("likelihood", "Likelihood decoder"),
     ]
-    for reading, title in readings:
-        lines += [f"### {_plain(title)}", "", *_numbers(results, reading), ""]
+    for decoder, title in decoders:
+        lines += [f"### {_plain(title)}", "", *_numbers(results, decoder), ""]
     lines += ["### Cost of learning", "", *_costs(results), ""]
     if results.failed:
         lines += [
@@ -126,7 +126,7 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
     return "\n".join(lines)
 
 
-def _numbers(results: Results, reading: Reading) -> list[str]:
+def _numbers(results: Results, decoder: DecoderName) -> list[str]:
     lines = [
         "| iteration | K | log-likelihood | accuracy, % | ECE | NLL | Brier |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -134,7 +134,7 @@ def _numbers(results: Results, reading: Reading) -> list[str]:
     for choice in CHOICES:
         for place, K in enumerate(results.compartments):
             cells = [
-                _plus_minus(results.estimate(K, metric, choice, reading), factor, digits)
+                _plus_minus(results.estimate(K, metric, choice, decoder), factor, digits)
                 for metric, (factor, digits) in SCALES.items()
             ]
             lines.append(f"| {CHOICE_NAMES[choice] if place == 0 else ''} | {K} | {' | '.join(cells)} |")

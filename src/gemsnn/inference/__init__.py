@@ -4,7 +4,7 @@ from gemsnn.inference.anytime import AnytimePrediction, Decisions, predict_anyti
 from gemsnn.inference.decoders import DECODERS, Prediction, class_patterns, predict, predict_by_likelihood
 from gemsnn.inference.likelihood import log_likelihood
 from gemsnn.inference.sampling import sample
-from gemsnn.model.readout import count_votes, decide, vote_probabilities
+from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 __all__ = [
     "DECODERS",

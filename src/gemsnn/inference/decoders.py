@@ -21,7 +21,7 @@ from gemsnn.inference.likelihood import log_mean_exp, log_probability
 from gemsnn.inference.sampling import batch_of_sequences, draws
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import one_of, spike_array, whole_number
-from gemsnn.model.readout import count_votes, decide, vote_probabilities
+from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 DECODERS = ("vote", "likelihood", "per-step")
 BATCH = 128  # sequences at a time, so that spikes need not all be held

@@ -14,7 +14,7 @@ from gemsnn.engine.randomness import Uniforms
 from gemsnn.learning.learn import ENGINES, check_finite
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import one_of, spike_array, whole_number
-from gemsnn.model.readout import count_votes, decide, vote_probabilities
+from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 _DRAWS_AHEAD = 64  # steps drawn at a time
 

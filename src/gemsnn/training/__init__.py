@@ -1,7 +1,7 @@
 """Training runs: configuration, trainer, checkpoints, run directory."""
 
 from gemsnn.training.checkpoints import CheckpointWarning
-from gemsnn.training.config import PRESETS, Readout, TrainingConfig, read_config, write_config
+from gemsnn.training.config import PRESETS, DecoderSettings, TrainingConfig, read_config, write_config
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.evaluation import evaluate
 from gemsnn.training.model import Model, load_model, save_model
@@ -13,12 +13,12 @@ __all__ = [
     "ArrayData",
     "ArrayExamples",
     "CheckpointWarning",
+    "DecoderSettings",
     "Evaluated",
     "Learned",
     "Model",
     "Observer",
     "Outcome",
-    "Readout",
     "RunDirectory",
     "Trainer",
     "TrainingConfig",

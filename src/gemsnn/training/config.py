@@ -55,10 +55,10 @@ Criterion = Literal["accuracy", "nll", "log_likelihood"]
 Compartments = Annotated[int, Field(ge=1, le=1024)]
 
 
-class Readout(_Settings):
+class DecoderSettings(_Settings):
     """A way to read a class out of the network."""
 
-    decoder: Decoder = "vote"
+    kind: Decoder = "vote"
     """vote: majority over compartments; likelihood: the model's own posterior; per-step: averaged over time."""
     compartments: Compartments = 1
     """Compartments that run at inference."""
@@ -150,7 +150,7 @@ class TrainingConfig(_Settings):
     """Realisations behind every log-likelihood."""
     n_bins: int = Field(default=10, ge=1, le=1000)
     """Bins of the calibration error."""
-    extra_readouts: tuple[Readout, ...] = ()
+    extra_decoders: tuple[DecoderSettings, ...] = ()
     """Further ways to read out, evaluated beside the main one."""
 
     # ---- the machine
@@ -206,9 +206,9 @@ class TrainingConfig(_Settings):
     # ---- what the settings mean
 
     @property
-    def readout(self) -> Readout:
+    def main_decoder(self) -> DecoderSettings:
         """The main way to read out."""
-        return Readout(decoder=self.decoder, compartments=self.inference_compartments or self.n_compartments)
+        return DecoderSettings(kind=self.decoder, compartments=self.inference_compartments or self.n_compartments)
 
     def network(self, n_inputs: int, n_visible: int) -> Network:
         topology = Topology.fully_connected(n_inputs, self.n_hidden, n_visible)
@@ -249,12 +249,12 @@ class TrainingConfig(_Settings):
         return self.model_dump(mode="json", exclude={"threads", "checkpoint_seconds"})
 
 
-def checked_readout(values: Mapping[str, Any]) -> Readout:
-    """A readout from a user's values; impossible ones are a ``ConfigError``."""
+def checked_decoder(values: Mapping[str, Any]) -> DecoderSettings:
+    """A decoder from a user's values; impossible ones are a ``ConfigError``."""
     try:
-        return Readout.model_validate(dict(values))
+        return DecoderSettings.model_validate(dict(values))
     except ValidationError as error:
-        raise ConfigError(_complaint(error, Readout)) from None
+        raise ConfigError(_complaint(error, DecoderSettings)) from None
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -340,7 +340,7 @@ def write_config(config: TrainingConfig, data: str | None = None) -> str:
         about = f"  # {field.description}"
         if isinstance(value, BaseModel):
             tables += ["", f"[{name}]{about}", *_toml_lines(value)]
-        elif name == "extra_readouts":
+        elif name == "extra_decoders":
             for item in value:
                 tables += ["", f"[[{name}]]", *_toml_lines(item)]
         elif value is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gemsnn import metrics
 from gemsnn.inference import Prediction, class_patterns, log_likelihood, predict, predict_by_likelihood
 from gemsnn.model import Network, Parameters
-from gemsnn.training.config import Readout
+from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 
 BATCH = 64  # examples read at a time; part of what makes results repeatable to the bit
@@ -26,7 +26,7 @@ def evaluate(
     parameters: Parameters,
     examples: Examples,
     indices: NDArray[np.intp],
-    readouts: Sequence[Readout],
+    decoders: Sequence[DecoderSettings],
     *,
     likelihood_samples: int = 20,
     n_bins: int = 10,
@@ -36,12 +36,12 @@ def evaluate(
 ) -> dict[str, Any]:
     """Measure on some examples; returns JSON values.
 
-    The first readout's figures stand beside the log-likelihood; those of the others in the list ``extra_readouts``.
+    The first decoder's figures stand beside the log-likelihood; those of the others in the list ``extra_decoders``.
     """
     patterns = class_patterns(network.n_visible, examples[int(indices[0])].shape[0])
     labels = examples.labels[indices]
     log_likelihoods: list[NDArray[np.float64]] = []
-    predictions: list[list[Prediction]] = [[] for _ in readouts]
+    predictions: list[list[Prediction]] = [[] for _ in decoders]
     for first in range(0, len(indices), BATCH):
         if stop():
             raise Stopped
@@ -49,8 +49,8 @@ def evaluate(
         wanted = patterns[labels[first : first + BATCH]]
         key = {"seed": seed, "first_example": first, "threads": threads}
         estimate: NDArray[np.float64] | None = None
-        for readout, parts in zip(readouts, predictions, strict=True):
-            if readout == Readout(decoder="likelihood", compartments=likelihood_samples):
+        for decoder, parts in zip(decoders, predictions, strict=True):
+            if decoder == DecoderSettings(kind="likelihood", compartments=likelihood_samples):
                 # One run gives the decision and, as the estimate for the true class, the log-likelihood.
                 found, estimates = predict_by_likelihood(
                     network, parameters, batch, likelihood_samples, patterns, **key
@@ -58,25 +58,25 @@ def evaluate(
                 parts.append(found)
                 estimate = estimates[np.arange(len(batch)), labels[first : first + BATCH]]
             else:
-                parts.append(predict(network, parameters, batch, readout.compartments, decoder=readout.decoder, **key))
+                parts.append(predict(network, parameters, batch, decoder.compartments, decoder=decoder.kind, **key))
         if estimate is None:
             estimate = log_likelihood(
                 network, parameters, batch, wanted, likelihood_samples, seed, example=first, threads=threads
             )
         log_likelihoods.append(estimate)
     main, *extra = (
-        _figures(readout, labels, Prediction(*map(np.concatenate, zip(*parts, strict=True))), n_bins)
-        for readout, parts in zip(readouts, predictions, strict=True)
+        _figures(decoder, labels, Prediction(*map(np.concatenate, zip(*parts, strict=True))), n_bins)
+        for decoder, parts in zip(decoders, predictions, strict=True)
     )
     result = {"examples": len(labels), "log_likelihood": float(np.concatenate(log_likelihoods).mean()), **main}
-    return {**result, "extra_readouts": extra} if extra else result
+    return {**result, "extra_decoders": extra} if extra else result
 
 
-def _figures(readout: Readout, labels: NDArray[np.int64], found: Prediction, n_bins: int) -> dict[str, Any]:
+def _figures(decoder: DecoderSettings, labels: NDArray[np.int64], found: Prediction, n_bins: int) -> dict[str, Any]:
     table = metrics.reliability(labels, found.probabilities, n_bins, predicted=found.classes)
     return {
-        "decoder": readout.decoder,
-        "compartments": readout.compartments,
+        "decoder": decoder.kind,
+        "compartments": decoder.compartments,
         "accuracy": metrics.accuracy(labels, found.classes),
         "ece": table.ece,
         "n_bins": n_bins,

@@ -16,7 +16,7 @@ from gemsnn.events import Preprocessing
 from gemsnn.events.records import Events
 from gemsnn.inference import Prediction, predict
 from gemsnn.model import Filter, Network, Parameters, Topology
-from gemsnn.training.config import Readout
+from gemsnn.training.config import DecoderSettings
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.tensors import read_tensors, write_tensors
 
@@ -33,7 +33,7 @@ class Model:
         What was trained.
     classes
         The label of each visible neuron: whole numbers or texts.
-    readout
+    decoder
         How a class is read out unless said otherwise.
     n_steps
         T of the training examples.
@@ -48,18 +48,18 @@ class Model:
     network: Network
     parameters: Parameters
     classes: tuple[Any, ...]
-    readout: Readout
+    decoder: DecoderSettings
     n_steps: int
     seed: int = 0
     preprocessing: Preprocessing | None = None
     about: dict[str, Any] = field(default_factory=dict)
 
-    def predict(self, inputs: ArrayLike, readout: Readout | None = None, *, threads: int = 1) -> Prediction:
+    def predict(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Prediction:
         """Classify (N, T, n_inputs) sequences; the draws of sequence n depend on n and the seed only."""
-        how = self.readout if readout is None else readout
+        how = self.decoder if decoder is None else decoder
         seed = derived_seed(self.seed, Purpose.PREDICT)
         return predict(
-            self.network, self.parameters, inputs, how.compartments, decoder=how.decoder, seed=seed, threads=threads
+            self.network, self.parameters, inputs, how.compartments, decoder=how.kind, seed=seed, threads=threads
         )
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
@@ -82,7 +82,7 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         "n_visible": network.n_visible,
         "visible_memory": network.visible_memory,
         "classes": list(model.classes),
-        "readout": model.readout.model_dump(),
+        "decoder": model.decoder.model_dump(),
         "n_steps": model.n_steps,
         "seed": model.seed,
         "preprocessing": None if model.preprocessing is None else model.preprocessing.to_dict(),
@@ -113,7 +113,7 @@ def load_model(path: str | PathLike[str]) -> Model:
             network,
             parameters,
             tuple(header["classes"]),
-            Readout(**header["readout"]),
+            DecoderSettings(**header["decoder"]),
             header["n_steps"],
             header["seed"],
             None if choices is None else Preprocessing.from_dict(choices),

@@ -65,6 +65,6 @@ def scalars(record: Record) -> Iterator[tuple[str, float]]:
         for name in FIGURES:
             if name in figures:
                 yield f"{split}/{name}", figures[name]
-        for extra in figures.get("extra_readouts", []):
+        for extra in figures.get("extra_decoders", []):
             for name in FIGURES[1:]:
                 yield f"{split} ({extra['decoder']}, {extra['compartments']} compartments)/{name}", extra[name]
