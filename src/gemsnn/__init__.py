@@ -7,7 +7,7 @@ from gemsnn._version import __version__
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 from gemsnn.inference import Prediction, log_likelihood, predict, predict_anytime, sample
 from gemsnn.learning import GEM, LearnResult, Stream, StreamInfo, learn
-from gemsnn.model import Exponential, Filter, Network, Parameters, RaisedCosine, Topology
+from gemsnn.model import Circuit, Exponential, Filter, Network, Parameters, RaisedCosine, Topology
 
 if TYPE_CHECKING:
     from gemsnn.estimator import GEMClassifier
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GEM",
     "CheckpointError",
+    "Circuit",
     "ConfigError",
     "DataError",
     "Exponential",

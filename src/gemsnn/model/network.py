@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
+from gemsnn.model.checks import one_of
 from gemsnn.model.filters import Filter, RaisedCosine
 from gemsnn.model.parameters import Parameters
+from gemsnn.model.spikes import Circuit, Circuits
 from gemsnn.model.topology import Topology
+
+Readout = Literal["bernoulli", "winner-take-all"]
+"""What the visible neurons are: each on its own, or one circuit."""
+READOUTS: tuple[Readout, ...] = ("bernoulli", "winner-take-all")
+
+
+def readout_circuits(topology: Topology, readout: Readout) -> list[Circuit]:
+    """The circuits of a read-out; a single visible neuron has nobody to compete with."""
+    one_of("readout", readout, READOUTS)
+    if readout == "bernoulli" or topology.n_visible == 1:
+        return []
+    return [Circuit(tuple(range(topology.n_hidden, topology.n_neurons)))]
 
 
 class Network:
@@ -23,6 +40,9 @@ class Network:
     visible_memory
         Whether visible neurons have self-memory, as in the paper. Without it their somatic weights stay exactly 0, so
         that a read-out cannot learn to go on with whatever it did before.
+    circuits
+        Winner-take-all circuits: each a :class:`Circuit`, or the rows of its neurons. Neurons in none of them are
+        Bernoulli neurons, as in the paper.
 
     Examples
     --------
@@ -37,11 +57,14 @@ class Network:
         synaptic_filter: Filter | None = None,
         somatic_filter: Filter | None = None,
         visible_memory: bool = True,
+        circuits: Sequence[Circuit | Sequence[int]] = (),
     ) -> None:
         self.topology = topology
         self.synaptic_filter = RaisedCosine() if synaptic_filter is None else synaptic_filter
         self.somatic_filter = RaisedCosine() if somatic_filter is None else somatic_filter
         self.visible_memory = bool(visible_memory)
+        given = [circuit if isinstance(circuit, Circuit) else Circuit(tuple(circuit)) for circuit in circuits]
+        self.circuits = Circuits(topology.n_hidden, topology.n_neurons, given)
 
     @classmethod
     def fully_connected(
@@ -52,10 +75,14 @@ class Network:
         synaptic_filter: Filter | None = None,
         somatic_filter: Filter | None = None,
         visible_memory: bool = True,
+        readout: Readout = "bernoulli",
     ) -> Network:
-        """The paper's network (see :meth:`Topology.fully_connected`)."""
+        """The paper's network (see :meth:`Topology.fully_connected`).
+
+        With ``readout="winner-take-all"`` the visible neurons form one circuit: exactly one of them spikes at a step.
+        """
         topology = Topology.fully_connected(n_inputs, n_hidden, n_visible)
-        return cls(topology, synaptic_filter, somatic_filter, visible_memory)
+        return cls(topology, synaptic_filter, somatic_filter, visible_memory, readout_circuits(topology, readout))
 
     @property
     def n_inputs(self) -> int:
@@ -88,7 +115,10 @@ class Network:
         return (np.arange(self.n_neurons) < self.n_hidden) | self.visible_memory
 
     def __repr__(self) -> str:
-        return f"Network({self.topology!r}, synaptic={self.synaptic_filter!r}, somatic={self.somatic_filter!r})"
+        circuits = f", circuits={len(self.circuits.competing)}" if self.circuits.competing else ""
+        return (
+            f"Network({self.topology!r}, synaptic={self.synaptic_filter!r}, somatic={self.somatic_filter!r}{circuits})"
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -97,10 +127,11 @@ class Network:
             and self.synaptic_filter == other.synaptic_filter
             and self.somatic_filter == other.somatic_filter
             and self.visible_memory == other.visible_memory
+            and self.circuits == other.circuits
         )
 
     def __hash__(self) -> int:
-        return hash((self.topology, self.synaptic_filter, self.somatic_filter, self.visible_memory))
+        return hash((self.topology, self.synaptic_filter, self.somatic_filter, self.visible_memory, self.circuits))
 
     def init(
         self,
