@@ -2,23 +2,27 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gemsnn import events, inference, learning, metrics, model
+from gemsnn import events, inference, learning, metrics, model, rules
 from gemsnn._version import __version__
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 from gemsnn.inference import Prediction, log_likelihood, predict, predict_anytime, sample
-from gemsnn.learning import GEM, LearnResult, Stream, StreamInfo, learn
+from gemsnn.learning import LearnResult, Stream, StreamInfo, learn
 from gemsnn.model import Circuit, Exponential, Filter, Network, Parameters, RaisedCosine, Topology
+from gemsnn.rules import GEM, IW, MB, Feedback
 
 if TYPE_CHECKING:
     from gemsnn.estimator import GEMClassifier
 
 __all__ = [
     "GEM",
+    "IW",
+    "MB",
     "CheckpointError",
     "Circuit",
     "ConfigError",
     "DataError",
     "Exponential",
+    "Feedback",
     "Filter",
     "GEMClassifier",
     "GemsnnError",
@@ -41,6 +45,7 @@ __all__ = [
     "model",
     "predict",
     "predict_anytime",
+    "rules",
     "sample",
 ]
 

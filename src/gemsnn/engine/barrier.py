@@ -11,8 +11,10 @@ import sys
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from gemsnn.engine.jit import jit
 
 _SPINS_BEFORE_YIELD = 2000
 
@@ -54,7 +56,7 @@ def _yield_processor(typing_context: Any) -> Any:
     return types.void(), generate
 
 
-@njit(nogil=True, cache=True)
+@jit()
 def wait_for_all(counter: Any, arrivals: int) -> None:
     """Arrive, then wait until the (1,) int64 counter has reached ``arrivals``: n_threads for each barrier so far."""
     _atomic_increment(counter)  # type: ignore[call-arg]

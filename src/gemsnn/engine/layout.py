@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine.firing import CircuitTable, circuit_table
 from gemsnn.engine.tables import HistoryFormat, history_format, trace_table
 from gemsnn.model import Network
 
@@ -20,7 +21,7 @@ class Segment(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Shared sources spike alike in all compartments, private ones do not (see ``kernel.py``)."""
+    """Shared sources spike alike in all compartments, private ones do not (see ``direct_kernel.py``)."""
 
     segments: tuple[Segment, ...]
     private: slice  # the private sources among all sources
@@ -33,6 +34,7 @@ class Layout(NamedTuple):
     synaptic_table: NDArray[Any]
     somatic_table: NDArray[Any]
     history: HistoryFormat
+    circuits: CircuitTable
 
     @property
     def all_shared(self) -> bool:
@@ -79,4 +81,5 @@ def layout(network: Network, visible_private: bool, dtype: np.dtype[Any]) -> Lay
         synaptic_table=trace_table(network.synaptic_filter.taps, history, dtype),
         somatic_table=trace_table(network.somatic_filter.taps, history, dtype),
         history=history,
+        circuits=circuit_table(network.circuits),
     )

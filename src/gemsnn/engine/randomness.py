@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from gemsnn.engine.jit import jit
 
 HIDDEN, VISIBLE = 0, 1
 _MASK = (1 << 64) - 1
@@ -118,7 +119,7 @@ class Given:
 LEAST_POTENTIAL = -745.2  # below it, sigmoid is 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@jit(error_model="numpy")
 def _write_odds(numbers: Any, out: Any, compartment: int, first: int) -> None:
     """u / (1 - u) = (n + 1/2) / (2^32 - n - 1/2) of numbers (T, size), to neurons from ``first``."""
     half = out.dtype.type(0.5)

@@ -1,4 +1,4 @@
-r"""The paper in float64 NumPy: one step of GEM-VLSNN, an equation a line. Slow, and the oracle of the other engine.
+r"""The paper in float64 NumPy: one step of learning, one equation a line. Slow, and the oracle of the other engine.
 
 For every compartment k and neuron i, at step t:
 
@@ -7,30 +7,28 @@ For every compartment k and neuron i, at step t:
     spike       h_i^k = 1 if uniform < sigmoid(u_i^k); visible neurons are clamped to x_i, or draw too      (eq. 1)
     loss        l = -log p(x_i | u_i^k)                                        visible neuron -> processor  (eq. 2)
     log-weight  v^k <- kappa v^k - sum_{i visible} l_i^k                                                    (eq. 9)
-    importance  SoftMax over the compartments of v                             processor -> every neuron    (eq. 10)
-    eligibility e_i^k <- gamma e_i^k + (s_i^k - sigmoid(u_i^k)) trace
-    update      w <- w + eta sum_k importance^k e^k                                                         (eq. 11)
+    importance  SoftMax over the compartments of v                                                          (eq. 10)
+    signal      what the rule makes of these; GEM: the importance              processor -> every neuron
+    eligibility e_i^k <- gamma e_i^k + post_i^k trace                          GEM: post = s_i^k - sigmoid(u_i^k)
+    update      w <- w + eta sum_k signal_i^k e_i^k                                                         (eq. 11)
 
 The paper prints a minus sign in eq. 11; the loss falls along the plus sign, which is also that of its eq. 12.
-
-Not in the paper (``GEM.feedback``): a hidden neuron's learning signal becomes what its potential does to the visible
-neurons' log-probability, spikes taken for their probability and one synapse far, and its factor in the eligibility the
-derivative of its probability:
-
-    signal      feedback importance^k sum_{c visible} (x_c - sigmoid(u_c^k)) sum_basis w_ic
-    eligibility e_i^k <- gamma e_i^k + sigmoid'(u_i^k) trace
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, softmax
+from scipy.special import softmax
 
-from gemsnn.engine.gem import GEM
+from gemsnn.engine.protocol import Info, Simulation, State
+from gemsnn.engine.randomness import Draws
 from gemsnn.model import Network, Parameters
+from gemsnn.model import spikes as spiking
+from gemsnn.rules import Communication, Rule
 
 Array = NDArray[np.float64]
 
@@ -43,26 +41,8 @@ class Eligibility(NamedTuple):
     bias: Array
 
 
-class State(NamedTuple):
-    """What the next step needs, besides the parameters. Everything is zero before the first step."""
-
-    time: int
-    history: Array  # (memory, K, n_sources): the spikes of the last steps, most recent first
-    log_weights: Array  # (K,)
-    eligibility: Eligibility
-
-
-class Info(NamedTuple):
-    """What one step is worth knowing for; with a leading T for a run."""
-
-    spikes: NDArray[np.bool_]  # (K, n_neurons)
-    log_likelihood: Array  # (K,): sum over visible neurons of log p(x_i | u_i^k)
-    log_weights: Array  # (K,)
-    importance: Array  # (K,)
-
-
 class CentralProcessor:
-    """Collects the losses of the visible neurons, sends importance weights to all neurons, and counts both."""
+    """Collects the losses of the visible neurons, sends learning signals to all neurons, and counts both."""
 
     def __init__(self) -> None:
         self.reals_received = 0
@@ -70,29 +50,123 @@ class CentralProcessor:
         self.reals_sent_back = 0  # from visible to hidden neurons, past the processor
 
     def collect(self, losses: list[Array], log_weights: Array, kappa: float) -> Array:
-        """New log-weights from one message of K losses a visible neuron."""
+        """New log-weights, from one message of K losses from each visible neuron (or circuit)."""
         self.reals_received += sum(loss.size for loss in losses)
         return kappa * log_weights - sum(losses, np.zeros_like(log_weights))
 
-    def send(self, importance: Array) -> Array:
-        """One message of K importance weights, to one neuron."""
-        self.reals_sent += importance.size
-        return importance
+    def send(self, signal: Array, message: Array) -> Array:
+        """The learning signal of one neuron, for which the message has to travel."""
+        self.reals_sent += message.size
+        return signal
 
 
-def init(network: Network, n_compartments: int) -> State:
-    """The state before the first step: silence."""
-    K, n = n_compartments, network.n_neurons
-    return State(
-        time=0,
-        history=np.zeros((network.memory, K, network.n_sources)),
-        log_weights=np.zeros(K),
-        eligibility=Eligibility(
-            synaptic=np.zeros((K, n, network.n_sources, network.synaptic_filter.n_basis)),
-            somatic=np.zeros((K, n, network.somatic_filter.n_basis)),
-            bias=np.zeros((K, n)),
-        ),
-    )
+class Learner:
+    """Learns step by step; see :class:`gemsnn.engine.protocol.Learner`."""
+
+    def __init__(
+        self, network: Network, parameters: Parameters, rule: Rule, n_compartments: int, state: State | None
+    ) -> None:
+        self.network, self.rule, self.dtype = network, rule, parameters.dtype
+        self.parameters = parameters.astype(np.float64)
+        self.processor = CentralProcessor()
+        K, n = n_compartments, network.n_neurons
+        if state is None:
+            self.time = 0
+            self.log_weights = np.zeros(K)
+            self.processor_memory = np.zeros(rule.processor_memory(K))
+            self.neuron_memory = np.zeros((network.n_hidden, rule.neuron_memory))
+            self.history = np.zeros((network.memory, K, network.n_sources))  # the last steps, most recent first
+            self.eligibility = Eligibility(
+                synaptic=np.zeros((K, n, network.n_sources, network.synaptic_filter.n_basis)),
+                somatic=np.zeros((K, n, network.somatic_filter.n_basis)),
+                bias=np.zeros((K, n)),
+            )
+        else:
+            self.time, self.log_weights = state.time, state.log_weights
+            self.processor_memory, self.neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
+            self.history = state.kept["history"]
+            self.eligibility = Eligibility(*(state.kept[name] for name in Eligibility._fields))
+
+    def run(self, inputs: NDArray[Any], targets: NDArray[Any], uniforms: Array) -> Info:
+        """T steps, one after the other; each uses the weights that the step before has learned."""
+        infos = [self.step(*step) for step in zip(inputs, targets, uniforms, strict=True)]
+        return Info(*(np.stack(values) for values in zip(*infos, strict=True)))
+
+    def step(self, inputs_t: NDArray[Any], target_t: NDArray[Any] | None, uniforms_t: Array) -> Info:
+        """One time step. With a target the visible neurons are clamped and the weights learn; without, all run freely.
+
+        ``inputs_t`` (n_inputs,), ``target_t`` (n_visible,) or None, ``uniforms_t`` (K, n_hidden) or (K, n_neurons).
+        """
+        network, rule, K = self.network, self.rule, len(self.log_weights)
+        n_hidden = network.n_hidden
+        u, synaptic_trace, somatic_trace = potentials(network, self.parameters, self.history)
+        probability = spiking.probability(network.circuits, u)
+        spikes = fire(network, probability, target_t, uniforms_t)
+        log_probability = visible_log_probability(network, u, spikes)
+
+        self.eligibility = Eligibility(*(rule.gamma * array for array in self.eligibility))
+        self.log_weights = rule.kappa * self.log_weights
+        if target_t is not None:
+            losses = [-log_probability[:, i] for i in range(log_probability.shape[1])]
+            self.log_weights = self.processor.collect(losses, self.log_weights, 1.0)
+            post = spikes - probability
+            signals = self._signals(spikes, post[:, n_hidden:])
+            hidden_post = np.empty((n_hidden, K))
+            rule.post(spikes[:, :n_hidden].T, probability[:, :n_hidden].T, hidden_post)
+            post[:, :n_hidden] = hidden_post.T
+            self._update(signals, post, synaptic_trace, somatic_trace)
+
+        sources = np.concatenate([np.broadcast_to(inputs_t, (K, network.n_inputs)), spikes], axis=1)
+        self.history = np.concatenate([sources[None], self.history[:-1]])
+        self.time += 1
+        likelihood = log_probability.sum(axis=1)
+        return Info(spikes.astype(bool), likelihood, self.log_weights, softmax(self.log_weights))
+
+    def _signals(self, spikes: Array, errors: Array) -> Array:
+        """(n_neurons, K) learning signals, from what the processor sends and what comes back through synapses."""
+        network, rule, K, n_hidden = self.network, self.rule, len(self.log_weights), self.network.n_hidden
+        settings, visible, hidden = np.array(rule.numbers()), np.zeros(K), np.zeros(K)
+        rule.broadcast(settings, self.log_weights, softmax(self.log_weights), self.processor_memory, visible, hidden)
+        to_visible, to_hidden = rule.messages(visible, hidden)
+        signals = np.empty((network.n_neurons, K))
+        for i in range(network.n_neurons):
+            signals[i] = (
+                self.processor.send(hidden, to_hidden) if i < n_hidden else self.processor.send(visible, to_visible)
+            )
+        if rule.local is not None:
+            onto_visible = slice(network.n_inputs, network.n_inputs + n_hidden)
+            reach = self.parameters.synaptic[n_hidden:, onto_visible].sum(axis=2).T  # (n_hidden, n_visible)
+            self.processor.reals_sent_back += K * int(network.topology.mask[n_hidden:, onto_visible].sum())
+            rule.local(
+                settings, hidden, errors, np.ascontiguousarray(reach), spikes[:, :n_hidden].T.astype(bool),
+                self.neuron_memory, signals[:n_hidden],
+            )  # fmt: skip
+        return signals
+
+    def _update(self, signals: Array, post: Array, synaptic_trace: Array, somatic_trace: Array) -> None:
+        network, eta = self.network, self.rule.learning_rate
+        learned, eligibility = self.parameters.copy(), self.eligibility
+        for i in range(network.n_neurons):  # each neuron on its own: its post factor, its traces, its learning signal
+            mask, signal = network.topology.mask[i, :, None], signals[i]
+            eligibility.synaptic[:, i] += post[:, i, None, None] * synaptic_trace * mask
+            eligibility.somatic[:, i] += post[:, i, None] * somatic_trace[:, i] * network.has_memory[i]
+            eligibility.bias[:, i] += post[:, i]
+            learned.synaptic[i] += eta * np.tensordot(signal, eligibility.synaptic[:, i], axes=1)
+            learned.somatic[i] += eta * np.tensordot(signal, eligibility.somatic[:, i], axes=1)
+            learned.bias[i] += eta * (signal @ eligibility.bias[:, i])
+        self.parameters = learned
+
+    def take(self) -> tuple[Parameters, State]:
+        """Parameters, in the precision that they came in, and state."""
+        kept = {"history": self.history, **self.eligibility._asdict()}
+        memory = self.processor_memory.copy(), self.neuron_memory.copy()
+        state = State("reference", self.network, self.dtype, self.time, self.log_weights, *memory, kept)
+        return self.parameters.astype(self.dtype), state
+
+    @property
+    def messages(self) -> Communication:
+        """Real numbers sent so far."""
+        return Communication(self.processor.reals_received, self.processor.reals_sent, self.processor.reals_sent_back)
 
 
 def potentials(network: Network, parameters: Parameters, history: Array) -> tuple[Array, Array, Array]:
@@ -109,87 +183,58 @@ def potentials(network: Network, parameters: Parameters, history: Array) -> tupl
     return u, synaptic_trace, somatic_trace
 
 
-def step(
+def fire(network: Network, probability: Array, target_t: NDArray[Any] | None, uniforms_t: Array) -> Array:
+    """(K, n_neurons) spikes: drawn, but for visible neurons that have a target."""
+    if target_t is None:
+        return spiking.sample(network.circuits, probability, uniforms_t).astype(np.float64)
+    draws = np.ones_like(probability)
+    draws[:, : network.n_hidden] = uniforms_t[:, : network.n_hidden]
+    spikes = spiking.sample(network.circuits, probability, draws).astype(np.float64)
+    spikes[:, network.n_hidden :] = target_t
+    return spikes
+
+
+def visible_log_probability(network: Network, u: Array, spikes: Array) -> Array:
+    """(K, n_units): one column for each visible neuron or circuit."""
+    shown = slice(network.n_hidden, None)
+    return spiking.log_probability(network.circuits.visible, u[:, shown], spikes[:, shown])
+
+
+def learner(
     network: Network,
     parameters: Parameters,
-    state: State,
-    inputs_t: NDArray[Any],
-    target_t: NDArray[Any] | None,
-    uniforms_t: Array,
-    rule: GEM,
-    processor: CentralProcessor,
-) -> tuple[Parameters, State, Info]:
-    """One time step. With a target the visible neurons are clamped and the weights learn; without, all run freely.
-
-    ``inputs_t`` (n_inputs,), ``target_t`` (n_visible,) or None, ``uniforms_t`` (K, n_hidden) or (K, n_neurons).
-    """
-    K, n_hidden, n_neurons = state.log_weights.size, network.n_hidden, network.n_neurons
-    u, synaptic_trace, somatic_trace = potentials(network, parameters, state.history)
-    probability = expit(u)
-
-    spikes = np.empty((K, n_neurons))
-    spikes[:, :n_hidden] = uniforms_t[:, :n_hidden] < probability[:, :n_hidden]
-    spikes[:, n_hidden:] = uniforms_t[:, n_hidden:] < probability[:, n_hidden:] if target_t is None else target_t
-
-    # log sigmoid(u) for a spike, log(1 - sigmoid(u)) = log sigmoid(-u) for none.
-    log_probability = log_expit(np.where(spikes == 1, u, -u))[:, n_hidden:]
-    eligibility = Eligibility(*(rule.gamma * array for array in state.eligibility))
-    log_weights = rule.kappa * state.log_weights
-    learned = parameters
-    if target_t is not None:
-        losses = [-log_probability[:, i] for i in range(network.n_visible)]
-        log_weights = processor.collect(losses, state.log_weights, rule.kappa)
-        importance = softmax(log_weights)
-
-        synaptic, somatic, bias = parameters.synaptic.copy(), parameters.somatic.copy(), parameters.bias.copy()
-        mask = network.topology.mask
-        error = spikes - probability
-        for i in range(n_neurons):  # each neuron on its own: its post factor, its traces, and its learning signal
-            signal, post = processor.send(importance), error[:, i]
-            if i < n_hidden and rule.feedback > 0:
-                reach = parameters.synaptic[n_hidden:, network.n_inputs + i].sum(axis=1)  # (n_visible,)
-                processor.reals_sent_back += K * int(mask[n_hidden:, network.n_inputs + i].sum())
-                signal = rule.feedback * signal * (error[:, n_hidden:] @ reach)
-                post = probability[:, i] * (1 - probability[:, i])
-            elif i < n_hidden and rule.centred:
-                signal = signal - 1 / K
-            eligibility.synaptic[:, i] += post[:, None, None] * synaptic_trace * mask[i, :, None]
-            eligibility.somatic[:, i] += post[:, None] * somatic_trace[:, i] * network.has_memory[i]
-            eligibility.bias[:, i] += post
-            synaptic[i] += rule.learning_rate * np.tensordot(signal, eligibility.synaptic[:, i], axes=1)
-            somatic[i] += rule.learning_rate * np.tensordot(signal, eligibility.somatic[:, i], axes=1)
-            bias[i] += rule.learning_rate * (signal @ eligibility.bias[:, i])
-        learned = Parameters(synaptic, somatic, bias)
-
-    sources = np.concatenate([np.broadcast_to(inputs_t, (K, network.n_inputs)), spikes], axis=1)
-    history = np.concatenate([sources[None], state.history[:-1]])
-    info = Info(spikes.astype(bool), log_probability.sum(axis=1), log_weights, softmax(log_weights))
-    return learned, State(state.time + 1, history, log_weights, eligibility), info
+    rule: Rule,
+    n_compartments: int,
+    *,
+    state: State | None = None,
+    free: bool = False,
+    threads: int = 1,
+) -> Learner:
+    """See :class:`gemsnn.engine.protocol.Engine`."""
+    return Learner(network, parameters, rule, n_compartments, state)
 
 
-def run(
+def simulate(
     network: Network,
     parameters: Parameters,
-    state: State,
     inputs: NDArray[Any],
-    targets: NDArray[Any] | None,
-    uniforms: Array,
-    rule: GEM,
-    processor: CentralProcessor,
-) -> tuple[Parameters, State, Info]:
-    """T steps, one after the other; each uses the weights that the step before has learned."""
-    infos = []
-    for t in range(len(inputs)):
-        target_t = None if targets is None else targets[t]
-        parameters, state, info = step(
-            network,
-            parameters,
-            state,
-            inputs[t],
-            target_t,
-            uniforms[t],
-            rule,
-            processor,
-        )
-        infos.append(info)
-    return parameters, state, Info(*(np.stack(values) for values in zip(*infos, strict=True)))
+    n_compartments: int,
+    draws_of: Callable[[int], Draws],
+    targets: NDArray[Any] | None = None,
+    threads: int = 1,
+) -> Simulation:
+    """See :class:`gemsnn.engine.protocol.Engine`."""
+    exact = parameters.astype(np.float64)
+    steps = (*inputs.shape[:2], n_compartments)
+    spikes, potential = np.zeros((*steps, network.n_neurons), dtype=bool), np.zeros((*steps, network.n_visible))
+    for n, sequence in enumerate(inputs):
+        uniforms = draws_of(n).draw(inputs.shape[1])
+        history = np.zeros((network.memory, n_compartments, network.n_sources))
+        for t, inputs_t in enumerate(sequence):
+            u, _, _ = potentials(network, exact, history)
+            target_t = None if targets is None else targets[n, t]
+            fired = fire(network, spiking.probability(network.circuits, u), target_t, uniforms[t])
+            spikes[n, t], potential[n, t] = fired, u[:, network.n_hidden :]
+            given = np.broadcast_to(inputs_t, (n_compartments, network.n_inputs))
+            history = np.concatenate([np.concatenate([given, fired], axis=1)[None], history[:-1]])
+    return Simulation(spikes, potential)

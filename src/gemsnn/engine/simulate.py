@@ -12,25 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gemsnn.engine.blas import flags_ignored, single_threaded_blas
-from gemsnn.engine.kernel import FASTMATH
+from gemsnn.engine.firing import CircuitTable, compete, sigmoid, winner
+from gemsnn.engine.jit import FASTMATH, jit
 from gemsnn.engine.layout import layout
+from gemsnn.engine.protocol import Simulation
 from gemsnn.engine.randomness import Draws
 from gemsnn.engine.tables import history_format
 from gemsnn.model import Network, Parameters
 
 ROWS = 256  # rows (examples times compartments) that a batch aims at
 VECTOR = 16  # matrix products are fastest when rows of the result are a multiple of this long
-
-
-class Simulation(NamedTuple):
-    """Of N sequences with K compartments."""
-
-    spikes: NDArray[np.bool_]  # (N, T, K, n_neurons)
-    visible_potential: NDArray[Any]  # (N, T, K, n_visible)
 
 
 def simulate(
@@ -81,6 +75,7 @@ class _Weights(NamedTuple):
     first_own: int  # the self-memory of neurons before this one is among the private weights
     synaptic_table: NDArray[Any]  # (n_basis, words, 2 ** bits)
     somatic_table: NDArray[Any]
+    circuits: CircuitTable
 
 
 def _arrange(network: Network, parameters: Parameters) -> _Weights:
@@ -99,7 +94,7 @@ def _arrange(network: Network, parameters: Parameters) -> _Weights:
         np.ascontiguousarray(table.transpose(2, 0, 1)) for table in (plan.synaptic_table, plan.somatic_table)
     )
     bias = np.pad(parameters.bias, (0, width - n))
-    return _Weights(exogenous, private, bias, somatic, first_own, synaptic_table, somatic_table)
+    return _Weights(exogenous, private, bias, somatic, first_own, synaptic_table, somatic_table, plan.circuits)
 
 
 def _run_batch(
@@ -130,11 +125,11 @@ def _run_batch(
         np.matmul(traces.reshape(N * K, len(private)), private, out=potential.reshape(N * K, width))
         _fire(
             t, potential, drive, thresholds, clamp, weights.first_own, weights.somatic, weights.somatic_table,
-            weights.synaptic_table, bits, history, traces, spikes, visible_potential,
+            weights.synaptic_table, weights.circuits, bits, history, traces, spikes, visible_potential,
         )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@jit()
 def _exogenous_traces(spikes: Any, table: Any, bits: int) -> Any:
     """(T, n_basis, n) of the spikes (T, n): step t sees the spikes before t."""
     T, n = spikes.shape
@@ -146,7 +141,7 @@ def _exogenous_traces(spikes: Any, table: Any, bits: int) -> Any:
     return traces
 
 
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+@jit(fastmath=FASTMATH, error_model="numpy")
 def _fire(
     t: int,
     potential: Any,
@@ -157,6 +152,7 @@ def _fire(
     somatic: Any,
     somatic_table: Any,
     synaptic_table: Any,
+    circuits: CircuitTable,
     history_bits: int,
     history: Any,
     traces: Any,
@@ -173,6 +169,7 @@ def _fire(
     n_hidden = n - n_visible
     clamped = targets.shape[1] > 0
     n_free = n_hidden if clamped else n
+    probabilities = np.empty(n)
     for example in range(N):
         for k in range(K):
             for i in range(n):
@@ -186,13 +183,21 @@ def _fire(
                 visible_potential[example, t, k, x] = potential[example, k, n_hidden + x]
             for i in range(n_free):
                 spikes[example, t, k, i] = potential[example, k, i] > thresholds[example, t, k, i]
+            for c in range(len(circuits.silent)):
+                members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
+                if members[0] < n_free:
+                    compete(potential[example, k], members, circuits.silent[c], probabilities)
+                    uniform = sigmoid(np.float64(thresholds[example, t, k, members[0]]))
+                    chosen = winner(probabilities, members, circuits.silent[c], uniform)
+                    for i in members:
+                        spikes[example, t, k, i] = i == chosen
             for i in range(n_free, n):
                 spikes[example, t, k, i] = targets[example, t, i - n_hidden] != 0
             _remember(spikes[example, t, k], history[example, k], history_bits)
             _look_up(history[example, k], synaptic_table, traces[example, k])
 
 
-@njit(nogil=True, cache=True)
+@jit()
 def _remember(spikes: Any, history: Any, bits: int) -> None:
     """Shift the spikes (n,) into the history (words, n), the oldest word first (see ``tables.py``)."""
     full_word = (1 << bits) - 1
@@ -204,7 +209,7 @@ def _remember(spikes: Any, history: Any, bits: int) -> None:
         history[0, i] = (history[0, i] << 1 | (spikes[i] != 0)) & full_word
 
 
-@njit(nogil=True, cache=True)
+@jit()
 def _look_up(history: Any, table: Any, traces: Any) -> None:
     """Traces (n_basis, n) of the first n neurons in the history, by the (n_basis, words, 2 ** bits) table."""
     for basis in range(table.shape[0]):

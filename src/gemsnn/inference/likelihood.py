@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp
 
+from gemsnn.engine import engine_named
 from gemsnn.inference.sampling import batch_of_sequences, draws, run
-from gemsnn.learning.learn import ENGINES
 from gemsnn.model import Network, Parameters
-from gemsnn.model.checks import one_of, spike_array, whole_number
+from gemsnn.model.checks import spike_array, whole_number
 
 
 def log_likelihood(
@@ -38,7 +38,7 @@ def log_likelihood(
     A float, or (N,) floats.
     """
     network.check_parameters(parameters)
-    one_of("engine", engine, ENGINES)
+    engine_named(engine)
     n_samples = whole_number("n_samples", n_samples, 1)
     seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
     whole_number("threads", threads, 1)

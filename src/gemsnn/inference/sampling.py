@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.engine import reference
-from gemsnn.engine.gem import GEM
+from gemsnn.engine import engine_named
+from gemsnn.engine.protocol import Simulation
 from gemsnn.engine.randomness import Draws, Given, Uniforms
-from gemsnn.engine.simulate import Simulation, simulate
-from gemsnn.learning.learn import ENGINES
 from gemsnn.model import Network, Parameters
-from gemsnn.model.checks import one_of, spike_array, uniform_array, whole_number
+from gemsnn.model.checks import spike_array, uniform_array, whole_number
 
 
 def sample(
@@ -45,7 +43,7 @@ def sample(
     (T, K, n_neurons) or (N, T, K, n_neurons) bool.
     """
     network.check_parameters(parameters)
-    one_of("engine", engine, ENGINES)
+    engine_named(engine)
     K = whole_number("n_compartments", n_compartments, 1)
     seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
     whole_number("threads", threads, 1)
@@ -65,9 +63,6 @@ def sample(
     return spikes[0] if single else spikes
 
 
-FROZEN = GEM(learning_rate=0.0)
-
-
 def run(
     network: Network,
     parameters: Parameters,
@@ -78,22 +73,8 @@ def run(
     engine: str,
     threads: int = 1,
 ) -> Simulation:
-    """Without learning, on either engine (see :func:`gemsnn.engine.simulate.simulate`)."""
-    if engine == "compiled":
-        return simulate(network, parameters, inputs, n_compartments, draws_of, targets, threads)
-    exact = parameters.astype(np.float64)
-    steps = (*inputs.shape[:2], n_compartments)
-    spikes, potential = np.zeros((*steps, network.n_neurons), dtype=bool), np.zeros((*steps, network.n_visible))
-    for n, sequence in enumerate(inputs):
-        state, uniforms = reference.init(network, n_compartments), draws_of(n).draw(inputs.shape[1])
-        for t in range(len(sequence)):
-            potential[n, t] = reference.potentials(network, exact, state.history)[0][:, network.n_hidden :]
-            target_t = None if targets is None else targets[n, t]
-            _, state, info = reference.step(  # a learning rate of 0 leaves the weights alone
-                network, exact, state, sequence[t], target_t, uniforms[t], FROZEN, reference.CentralProcessor()
-            )
-            spikes[n, t] = info.spikes
-    return Simulation(spikes, potential)
+    """Without learning (see :class:`gemsnn.engine.protocol.Engine`)."""
+    return engine_named(engine).simulate(network, parameters, inputs, n_compartments, draws_of, targets, threads)
 
 
 def draws(network: Network, n_compartments: int, seed: int, example: int, visible: bool) -> Callable[[int], Draws]:

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.engine import compiled, reference
-from gemsnn.engine.gem import GEM
+from gemsnn.engine import engine_named
+from gemsnn.engine.protocol import State
 from gemsnn.engine.randomness import Uniforms
-from gemsnn.engine.tables import history_format
 from gemsnn.errors import ConfigError, ShapeError
 from gemsnn.model import Network, Parameters
-from gemsnn.model.checks import one_of, spike_array, uniform_array, whole_number
-
-ENGINES = ("compiled", "reference")
-State = compiled.State | reference.State
+from gemsnn.model.checks import spike_array, uniform_array, whole_number
+from gemsnn.rules import Communication, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +32,7 @@ class LearnResult:
     hidden
         (T, K, n_hidden) bool.
     messages
-        Real numbers sent to the central processor and back to the neurons; counted by the reference engine only.
+        Real numbers sent to the central processor and to the neurons; counted by the reference engine only.
     """
 
     parameters: Parameters
@@ -44,13 +41,13 @@ class LearnResult:
     importance: NDArray[np.float64]
     log_likelihood: NDArray[np.float64]
     hidden: NDArray[np.bool_]
-    messages: tuple[int, int] | None = None
+    messages: Communication | None = None
 
 
 def learn(
     network: Network,
     parameters: Parameters,
-    rule: GEM,
+    rule: Rule,
     inputs: ArrayLike,
     targets: ArrayLike,
     n_compartments: int = 1,
@@ -95,17 +92,18 @@ def learn(
     (10, 5)
     """
     network.check_parameters(parameters)
-    one_of("engine", engine, ENGINES)
+    engine_named(engine)
     K = whole_number("n_compartments", n_compartments, 1)
     whole_number("threads", threads, 1)
     seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
     clean_inputs = spike_array("inputs", inputs, {"T": None, "n_inputs": network.n_inputs})
     T = len(clean_inputs)
     clean_targets = spike_array("targets", targets, {"T": T, "n_visible": network.n_visible})
+    network.circuits.check_targets("targets", clean_targets)
     if uniforms is not None:
         uniforms = uniform_array("uniforms", uniforms, {"T": T, "K": K, "n_hidden": network.n_hidden})
     if state is not None:
-        _check_state(state, engine, network, parameters, K)
+        _check_state(state, engine, network, parameters, rule, K)
     result = learn_unchecked(
         network, parameters, rule, clean_inputs, clean_targets, K, seed, uniforms, engine,
         example=example, threads=threads, state=state,
@@ -126,7 +124,7 @@ def check_finite(learning_rate: float, what_happened: str, *values: ArrayLike) -
 def learn_unchecked(
     network: Network,
     parameters: Parameters,
-    rule: GEM,
+    rule: Rule,
     inputs: NDArray[Any],
     targets: NDArray[Any],
     n_compartments: int = 1,
@@ -142,27 +140,11 @@ def learn_unchecked(
     if uniforms is None:
         start = 0 if state is None else state.time
         uniforms = Uniforms(seed, example, n_compartments, network.n_hidden, start=start).draw(len(inputs))
-    begin: Any = state
-    if engine == "compiled":
-        learner = compiled.Learner(network, parameters, n_compartments, rule, state=begin, threads=threads)
-        info: Any = learner.run(inputs, targets, uniforms)
-        learned, new_state = learner.take()
-        messages = None
-    else:
-        processor = reference.CentralProcessor()
-        begin = reference.init(network, n_compartments) if state is None else state
-        exact, new_state, info = reference.run(  # type: ignore[assignment]
-            network,
-            parameters.astype(np.float64),
-            begin,
-            inputs,
-            targets,
-            uniforms,
-            rule,
-            processor,
-        )
-        learned = exact.astype(parameters.dtype)
-        messages = (processor.reals_received, processor.reals_sent)
+    learner = engine_named(engine).learner(
+        network, parameters, rule, n_compartments, state=state, threads=threads
+    )  # fmt: skip
+    info = learner.run(inputs, targets, uniforms)
+    learned, new_state = learner.take()
     return LearnResult(
         parameters=learned,
         state=new_state,
@@ -170,32 +152,21 @@ def learn_unchecked(
         importance=info.importance,
         log_likelihood=info.log_likelihood,
         hidden=info.spikes[:, :, : network.n_hidden],
-        messages=messages,
+        messages=learner.messages,
     )
 
 
-def _check_state(state: Any, engine: str, network: Network, parameters: Parameters, n_compartments: int) -> None:
-    wanted = compiled.State if engine == "compiled" else reference.State
-    if not isinstance(state, wanted):
+def _check_state(
+    state: Any, engine: str, network: Network, parameters: Parameters, rule: Rule, n_compartments: int
+) -> None:
+    if not isinstance(state, State) or state.engine != engine:
         raise ConfigError(f"state does not come from the {engine} engine: pass result.state of a call with this engine")
-    if state.log_weights.size != n_compartments:
-        raise ConfigError(f"state has {state.log_weights.size} compartments, but n_compartments is {n_compartments}")
-    n, n_basis, n_basis_somatic = network.n_neurons, network.synaptic_filter.n_basis, network.somatic_filter.n_basis
-    if isinstance(state, reference.State):
-        fits = (
-            state.history.shape == (network.memory, n_compartments, network.n_sources)
-            and state.eligibility.synaptic.shape == (n_compartments, n, network.n_sources, n_basis)
-            and state.eligibility.somatic.shape == (n_compartments, n, n_basis_somatic)
-        )
-    else:
-        n_inputs, duration = network.n_inputs, network.synaptic_filter.duration
-        fits = (
-            state.shared_history.shape in ((duration, n_inputs), (duration, n_inputs + network.n_visible))
-            and state.history.shape == (n, n_compartments, history_format(network.memory).words)
-            and state.eligibility.shape == (n, n_compartments, network.n_hidden * n_basis)
-            and state.somatic_eligibility.shape == (n, n_compartments, n_basis_somatic)
-        )
-    if not fits:
+    if state.n_compartments != n_compartments:
+        raise ConfigError(f"state has {state.n_compartments} compartments, but n_compartments is {n_compartments}")
+    if state.network != network:
         raise ShapeError("state belongs to another network: pass result.state of a call with this one")
-    if isinstance(state, compiled.State) and state.eligibility.dtype != parameters.dtype:
-        raise ConfigError(f"state is {state.eligibility.dtype} but the parameters are {parameters.dtype}")
+    memory = (rule.processor_memory(n_compartments), rule.neuron_memory)
+    if memory != (state.processor_memory.size, state.neuron_memory.shape[1]):
+        raise ConfigError("state belongs to another rule: pass result.state of a call with this one")
+    if state.dtype != parameters.dtype:
+        raise ConfigError(f"state is {state.dtype} but the parameters are {parameters.dtype}")

@@ -7,14 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.engine import reference
-from gemsnn.engine.compiled import Learner
-from gemsnn.engine.gem import GEM
+from gemsnn.engine import engine_named
 from gemsnn.engine.randomness import Uniforms
-from gemsnn.learning.learn import ENGINES, check_finite
+from gemsnn.learning.learn import check_finite
 from gemsnn.model import Network, Parameters
-from gemsnn.model.checks import one_of, spike_array, whole_number
+from gemsnn.model.checks import spike_array, whole_number
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
+from gemsnn.rules import Rule
 
 _DRAWS_AHEAD = 64  # steps drawn at a time
 
@@ -65,7 +64,7 @@ class Stream:
         self,
         network: Network,
         parameters: Parameters,
-        rule: GEM,
+        rule: Rule,
         n_compartments: int = 1,
         seed: int = 0,
         engine: str = "compiled",
@@ -75,7 +74,7 @@ class Stream:
         self.network, self.rule = network, rule
         self.n_compartments = whole_number("n_compartments", n_compartments, 1)
         self._seed, self._example = whole_number("seed", seed, 0), 0
-        self._engine, self._threads = one_of("engine", engine, ENGINES), whole_number("threads", threads, 1)
+        self._engine, self._threads = engine_named(engine), whole_number("threads", threads, 1)
         self._begin(parameters)
 
     def _begin(self, parameters: Parameters) -> None:
@@ -84,16 +83,12 @@ class Stream:
         self._counts = np.zeros((K, network.n_visible), dtype=np.int64)
         self._importance = np.full(K, 1 / K)
         self._uniforms = Uniforms(self._seed, self._example, K, network.n_hidden, network.n_visible)
-        if self._engine == "compiled":
-            self._learner = Learner(network, parameters, K, self.rule, visible_private=True, threads=self._threads)
-        else:
-            self._dtype = parameters.dtype
-            self._parameters, self._state = parameters.astype(np.float64), reference.init(network, K)
+        self._learner = self._engine.learner(network, parameters, self.rule, K, free=True, threads=self._threads)
 
     @property
     def parameters(self) -> Parameters:
         """The weights as they are after the last step (a copy)."""
-        return self._learner.parameters() if self._engine == "compiled" else self._parameters.astype(self._dtype)
+        return self._learner.take()[0].copy()
 
     @property
     def importance(self) -> NDArray[np.float64]:
@@ -104,17 +99,12 @@ class Stream:
         """One time step, from (n_inputs,) input spikes and, to learn, (n_visible,) desired visible spikes."""
         x = spike_array("inputs_t", inputs_t, {"n_inputs": self.network.n_inputs})
         target = None if target_t is None else spike_array("target_t", target_t, {"n_visible": self.network.n_visible})
+        if target is not None:
+            self.network.circuits.check_targets("target_t", target)
         if self.time % _DRAWS_AHEAD == 0:
             self._ahead = self._uniforms.draw(_DRAWS_AHEAD)
         uniforms_t = self._ahead[self.time % _DRAWS_AHEAD]
-        if self._engine == "compiled":
-            spikes, log_likelihood, log_weights, importance = self._learner.step(x, target, uniforms_t)
-        else:
-            self._parameters, self._state, info = reference.step(
-                self.network, self._parameters, self._state, x, target, uniforms_t,
-                self.rule, reference.CentralProcessor(),
-            )  # fmt: skip
-            spikes, log_likelihood, log_weights, importance = info
+        spikes, log_likelihood, log_weights, importance = self._learner.step(x, target, uniforms_t)
         self.time += 1
         check_finite(self.rule.learning_rate, f"learning diverged at step {self.time}", log_likelihood, importance)
         self._importance = importance

@@ -8,7 +8,8 @@ from gemsnn.metrics.calibration import (
     reliability,
 )
 from gemsnn.metrics.classification import accuracy
-from gemsnn.metrics.cost import Communication, communication, hidden_spikes_per_step
+from gemsnn.metrics.cost import communication, hidden_spikes_per_step
+from gemsnn.rules import Communication
 
 __all__ = [
     "Communication",

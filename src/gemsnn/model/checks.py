@@ -57,6 +57,13 @@ def whole_number(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def number(name: str, value: Any) -> float:
+    """A finite real number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
+        raise ConfigError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ConfigError(f"unknown {name} {value!r}: choose one of {', '.join(map(repr, choices))}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import chain, pairwise
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,6 +138,31 @@ class Topology:
                 raise ConfigError(f"edge {source!r} -> {target!r} leads into an input, which neurons cannot drive")
             mask[column[target] - n_inputs, column[source]] = True
         return cls(n_inputs, n_hidden, n_visible, mask)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the graph as JSON: the sizes, and a list of [source, neuron] for each synapse.
+
+        Sources count inputs, hidden, visible; neurons count hidden, visible.
+        """
+        synapses = np.argwhere(self.mask)[:, ::-1].tolist()
+        sizes = {"n_inputs": self.n_inputs, "n_hidden": self.n_hidden, "n_visible": self.n_visible}
+        Path(path).write_text(json.dumps({**sizes, "synapses": synapses}) + "\n")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Topology:
+        """Read what :meth:`save` has written."""
+        try:
+            content = json.loads(Path(path).read_text())
+            sizes = [whole_number(name, content[name], 0) for name in ("n_inputs", "n_hidden", "n_visible")]
+            synapses = np.array(content["synapses"]).reshape(-1, 2)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"{path}: not a graph file: {error}") from None
+        mask = _empty_mask(*sizes)
+        limits = np.array(mask.shape)[::-1]
+        if synapses.size and (synapses.dtype.kind not in "iu" or (synapses < 0).any() or (synapses >= limits).any()):
+            raise ConfigError(f"{path}: synapses must be pairs [source, neuron] below {limits.tolist()}")
+        mask[synapses[:, 1].astype(np.intp), synapses[:, 0].astype(np.intp)] = True
+        return cls(*sizes, mask)
 
 
 def _sizes(n_inputs: int, n_hidden: int, n_visible: int) -> tuple[int, int, int]:

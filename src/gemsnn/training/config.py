@@ -5,51 +5,59 @@ The same names are used in Python, in the file and by ``GEMClassifier``. To chan
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import tomllib
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic.fields import FieldInfo
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
 
+from gemsnn.common.kinds import from_table, merged
+from gemsnn.common.validation import complaint
 from gemsnn.errors import ConfigError
-from gemsnn.learning import GEM
-from gemsnn.model import Exponential, Filter, Network, Parameters, RaisedCosine, Topology
+from gemsnn.model import Exponential, Filter, Network, Parameters, RaisedCosine
+from gemsnn.model.filters import FILTERS
+from gemsnn.model.network import Readout, readout_circuits
+from gemsnn.model.topologies import TOPOLOGIES, FullyConnected, Graph
+from gemsnn.rules import GEM, RULES, Feedback, Rule
 
 
 class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
-class RaisedCosineSettings(_Settings):
-    """Raised cosines, evenly spaced in log time (see ``gemsnn.RaisedCosine``)."""
+def _part(name: str, kind: type[Any], kinds: Mapping[str, type[Any]], default: str, table: Any) -> Any:
+    """A setting that is an object: given as one, or as a table with a kind."""
 
-    kind: Literal["raised-cosine"] = "raised-cosine"
-    n_basis: int = Field(default=3, ge=1, le=64)
-    duration: int = Field(default=10, ge=1, le=1024)
-    offset: float = Field(default=1.0, gt=0)
+    def read(value: Any) -> Any:
+        return value if isinstance(value, kind) else from_table(name, value, kinds, default)
 
-    def build(self) -> Filter:
-        return RaisedCosine(self.n_basis, self.duration, self.offset)
+    return Annotated[InstanceOf[kind], BeforeValidator(read), PlainSerializer(table)]
 
 
-class ExponentialSettings(_Settings):
-    """Decaying exponentials (see ``gemsnn.Exponential``)."""
-
-    kind: Literal["exponential"] = "exponential"
-    time_constants: tuple[Annotated[float, Field(gt=0)], ...] = Field(default=(1.0, 3.0, 9.0), min_length=1)
-    duration: int = Field(default=10, ge=1, le=1024)
-
-    def build(self) -> Filter:
-        return Exponential(self.time_constants, self.duration)
+def rule_table(rule: Rule) -> dict[str, Any]:
+    """A rule as a table with a kind; a rule of one's own goes by the name of its class."""
+    kinds = {kind: name for name, kind in RULES.items()}
+    return {"kind": kinds.get(type(rule), type(rule).__name__), **asdict(rule)}
 
 
-FilterSettings = Annotated[RaisedCosineSettings | ExponentialSettings, Field(discriminator="kind")]
+SynapticFilter = _part("synaptic_filter", Filter, FILTERS, "raised-cosine", lambda part: part.settings())
+SomaticFilter = _part("somatic_filter", Filter, FILTERS, "raised-cosine", lambda part: part.settings())
+RuleSetting = _part("rule", Rule, RULES, "feedback", rule_table)
+GraphSetting = _part("topology", Graph, TOPOLOGIES, "fully-connected", lambda part: part.settings())
 Decoder = Literal["vote", "likelihood", "per-step"]
 Criterion = Literal["accuracy", "nll", "log_likelihood"]
 Compartments = Annotated[int, Field(ge=1, le=1024)]
@@ -81,10 +89,14 @@ class TrainingConfig(_Settings):
 
     # ---- the network and where it starts
     n_hidden: int = Field(default=200, ge=0, le=100_000)
-    """Hidden neurons, all connected to each other, to all inputs and to the read-out."""
-    synaptic_filter: FilterSettings = ExponentialSettings(time_constants=(2.0, 10.0, 80.0), duration=80)
+    """Hidden neurons."""
+    topology: GraphSetting = FullyConnected()
+    """How they are connected: fully-connected, layers (with sizes), random (with density), or a graph file."""
+    readout: Readout = "bernoulli"
+    """What the visible neurons are: bernoulli, each on its own; winner-take-all, exactly one spikes a step."""
+    synaptic_filter: SynapticFilter = Exponential(time_constants=(2.0, 10.0, 80.0), duration=80)
     """How synapses remember spikes."""
-    somatic_filter: FilterSettings = RaisedCosineSettings()
+    somatic_filter: SomaticFilter = RaisedCosine()
     """How neurons remember their own spikes."""
     visible_memory: bool = False
     """Whether the read-out neurons remember their own spikes; without, their somatic weights stay 0."""
@@ -98,16 +110,8 @@ class TrainingConfig(_Settings):
     # ---- the rule
     n_compartments: Compartments = 1
     """Compartments K while learning."""
-    learning_rate: float = Field(default=3e-4, ge=0)
-    """Step size eta."""
-    kappa: float = Field(default=0.9, gt=0, le=1)
-    """Memory of the log-weights."""
-    gamma: float = Field(default=0.9, gt=0, le=1)
-    """Memory of the eligibility."""
-    centred: bool = True
-    """Without feedback: hidden neurons learn from importance weights less their mean, the same but with less noise."""
-    feedback: float = Field(default=10.0, ge=0)
-    """0: hidden neurons learn from importance weights; above: from the read-out's errors, so many times as fast."""
+    rule: RuleSetting = Feedback()
+    """How the network learns: gem (the paper's), mb, iw or feedback, and its settings."""
 
     # ---- how long, and how the step size changes
     epochs: int = Field(default=10, ge=1)
@@ -115,9 +119,9 @@ class TrainingConfig(_Settings):
     max_time_samples: int | None = Field(default=None, ge=1)
     """Stop after the example that reaches so many time steps, if that comes before the last epoch's end."""
     learning_rate_schedule: Literal["constant", "linear", "cosine"] = "cosine"
-    """How the step size falls from learning_rate to learning_rate_floor over the run."""
+    """How the step size falls from the rule's to learning_rate_floor over the run."""
     learning_rate_floor: float = Field(default=0.0, ge=0, le=1)
-    """Share of learning_rate that is left at the end of a linear or cosine schedule."""
+    """Share of the rule's step size that is left at the end of a linear or cosine schedule."""
     average_last: float = Field(default=0.2, ge=0, le=1)
     """Share of the run, at its end, whose weights are averaged to give the model; 0 takes the last weights."""
     shift: int | None = Field(default=None, ge=0)
@@ -146,7 +150,7 @@ class TrainingConfig(_Settings):
     """vote: majority over compartments, as in the paper; likelihood: the model's own posterior; per-step: averaged."""
     inference_compartments: Compartments | None = None
     """Compartments at inference; not given: as while learning."""
-    likelihood_samples: int = Field(default=20, ge=1, le=10_000)
+    likelihood_samples: Compartments = 20
     """Realisations behind every log-likelihood."""
     n_bins: int = Field(default=10, ge=1, le=1000)
     """Bins of the calibration error."""
@@ -163,45 +167,42 @@ class TrainingConfig(_Settings):
     checkpoint_seconds: float = Field(default=30.0, ge=0)
     """Seconds of learning between checkpoints; 0: after every example. The results do not depend on it."""
 
-    @field_validator("synaptic_filter", "somatic_filter", mode="before")
-    @classmethod
-    def _accept_filters(cls, value: Any) -> Any:
-        """A ``gemsnn`` filter, or settings that leave out the default kind, will do as well."""
-        if isinstance(value, RaisedCosine):
-            return RaisedCosineSettings(n_basis=value.n_basis, duration=value.duration, offset=value.offset)
-        if isinstance(value, Exponential):
-            return ExponentialSettings(time_constants=value.time_constants, duration=value.duration)
-        return {"kind": "raised-cosine", **value} if isinstance(value, dict) else value
-
     @model_validator(mode="after")
     def _check(self) -> TrainingConfig:
         if self.eval_every is not None and self.eval_at:
             raise ValueError("eval_every and eval_at cannot both be given")
-        if self.n_compartments == 1 and self.centred and self.feedback == 0 and self.n_hidden > 0:
-            raise ValueError(
-                "n_compartments = 1: without feedback, hidden neurons learn by comparing compartments; use 2 or more, "
-                "or a feedback above 0"
-            )
+        problem = self.rule.refuse(self.n_compartments)
+        if problem and self.n_hidden > 0:
+            raise ValueError(f"n_compartments = {self.n_compartments}, rule.{problem}")
         if self.patience is not None and self.validation_fraction == 0:
             raise ValueError("patience needs validation examples: set validation_fraction above 0")
-        for name in ("synaptic_filter", "somatic_filter"):
-            try:
-                getattr(self, name).build()
-            except ConfigError as error:
-                raise ValueError(f"{name}: {error}") from None
         return self
 
     @classmethod
     def make(cls, preset: str | None = None, **settings: Any) -> TrainingConfig:
-        """From a preset's values (the defaults, if None) and changes to them."""
+        """From a preset's values (the defaults, if None) and changes to them.
+
+        A table with a kind may name only what changes: ``rule={"learning_rate": 1e-3}``; so may a name with a dot:
+        ``**{"rule.learning_rate": 1e-3}``.
+        """
+        values = preset_values(preset)
+        for name, change in _tables(settings).items():
+            base = values.get(name, _default_table(name))
+            values[name] = merged(base, change)
+        for name in values.keys() & MOVED.keys():
+            raise ConfigError(f"{name}: {MOVED[name]}")
         try:
-            return cls.model_validate({**preset_values(preset), **settings})
+            return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError(_complaint(error, cls)) from None
+            raise ConfigError(complaint(error, cls)) from None
 
     def changed(self, **settings: Any) -> TrainingConfig:
         """A copy with other values for some fields."""
-        return TrainingConfig.make(**{**self.model_dump(), **settings})
+        before = {name: getattr(self, name) for name in TrainingConfig.model_fields}
+        for name, change in _tables(settings).items():
+            table = self.model_dump().get(name) if isinstance(change, Mapping) else None
+            before[name] = merged(table, change)
+        return TrainingConfig.make(**before)
 
     # ---- what the settings mean
 
@@ -211,10 +212,9 @@ class TrainingConfig(_Settings):
         return DecoderSettings(kind=self.decoder, compartments=self.inference_compartments or self.n_compartments)
 
     def network(self, n_inputs: int, n_visible: int) -> Network:
-        topology = Topology.fully_connected(n_inputs, self.n_hidden, n_visible)
-        return Network(
-            topology, self.synaptic_filter.build(), self.somatic_filter.build(), visible_memory=self.visible_memory
-        )
+        topology = self.topology.topology(n_inputs, self.n_hidden, n_visible)
+        circuits = readout_circuits(topology, self.readout)
+        return Network(topology, self.synaptic_filter, self.somatic_filter, self.visible_memory, circuits)
 
     def initial_parameters(self, network: Network) -> Parameters:
         return network.init(
@@ -225,22 +225,23 @@ class TrainingConfig(_Settings):
             dtype=np.dtype(self.dtype),
         )
 
-    def total_examples(self, n_train: int, n_steps: int) -> int:
-        """Presentations in a run that is not stopped early."""
+    def total_examples(self, n_train: int, n_steps: float) -> int:
+        """Presentations, of so many steps on average, in a run that is not stopped early."""
         total = self.epochs * n_train
         if self.max_time_samples is not None:
             total = min(total, math.ceil(self.max_time_samples / n_steps))
         return total
 
-    def rule(self, position: int, total: int) -> GEM:
-        """The rule for example ``position`` of ``total``."""
+    def rule_at(self, position: int, total: int) -> Rule:
+        """The rule for example ``position`` of ``total``: its step size follows the schedule."""
         share, floor = position / total, self.learning_rate_floor
         factor = {
             "constant": 1.0,
             "linear": floor + (1 - floor) * (1 - share),
             "cosine": floor + (1 - floor) * (1 + math.cos(math.pi * share)) / 2,
         }[self.learning_rate_schedule]
-        return GEM(self.learning_rate * factor, self.kappa, self.gamma, self.centred, self.feedback)
+        rule: Rule = replace(self.rule, learning_rate=self.rule.learning_rate * factor)
+        return rule
 
     # ---- identity
 
@@ -254,7 +255,7 @@ def checked_decoder(values: Mapping[str, Any]) -> DecoderSettings:
     try:
         return DecoderSettings.model_validate(dict(values))
     except ValidationError as error:
-        raise ConfigError(_complaint(error, DecoderSettings)) from None
+        raise ConfigError(complaint(error, DecoderSettings)) from None
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -262,13 +263,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "n_hidden": 200,
         "n_compartments": 20,
-        "learning_rate": 1e-3,
-        "kappa": 0.9,
-        "gamma": 0.9,
-        "centred": False,
-        "feedback": 0.0,
-        "synaptic_filter": RaisedCosineSettings().model_dump(),
-        "somatic_filter": RaisedCosineSettings().model_dump(),
+        "rule": rule_table(GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9, centred=False)),
+        "topology": FullyConnected().settings(),
+        "readout": "bernoulli",
+        "synaptic_filter": RaisedCosine(n_basis=3, duration=10).settings(),
+        "somatic_filter": RaisedCosine(n_basis=3, duration=10).settings(),
         "visible_memory": True,
         "hidden_bias": -2.0,
         "weight_scale": 1.0,
@@ -281,6 +280,33 @@ PRESETS: dict[str, dict[str, Any]] = {
         "patience": None,
     },
 }
+
+MOVED = {
+    "learning_rate": "is a setting of the rule since version 0.2: rule.learning_rate",
+    "kappa": "is a setting of the rule since version 0.2: rule.kappa",
+    "gamma": "is a setting of the rule since version 0.2: rule.gamma",
+    "centred": 'is a setting of a rule since version 0.2: rule.kind = "gem", rule.centred',
+    "feedback": 'is a rule since version 0.2: rule.kind = "feedback" with rule.gain, or another kind for none',
+    "extra_readouts": "is called extra_decoders since version 0.2",
+}
+"""Settings of version 0.1 that have another place now."""
+
+
+def _tables(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with ``table.field`` gathered into tables."""
+    gathered: dict[str, Any] = {}
+    for name, value in settings.items():
+        table, dot, field = name.partition(".")
+        gathered[table] = merged(gathered.get(table), {field: value} if dot else value)
+    return gathered
+
+
+def _default_table(name: str) -> Any:
+    """The default of a setting that is a table with a kind; None for the others."""
+    default = TrainingConfig.model_fields[name].default if name in TrainingConfig.model_fields else None
+    if isinstance(default, Rule):
+        return rule_table(default)
+    return default.settings() if isinstance(default, Filter | Graph) else None
 
 
 def preset_values(name: str | None) -> dict[str, Any]:
@@ -335,10 +361,9 @@ def write_config(config: TrainingConfig, data: str | None = None) -> str:
     if data is not None:
         lines += [f"data = {json.dumps(data, ensure_ascii=False)}"]
     tables: list[str] = []
-    for name, field in TrainingConfig.model_fields.items():
-        value = getattr(config, name)
-        about = f"  # {field.description}"
-        if isinstance(value, BaseModel):
+    for name, value in config.model_dump().items():
+        about = f"  # {TrainingConfig.model_fields[name].description}"
+        if isinstance(value, dict):
             tables += ["", f"[{name}]{about}", *_toml_lines(value)]
         elif name == "extra_decoders":
             for item in value:
@@ -350,12 +375,12 @@ def write_config(config: TrainingConfig, data: str | None = None) -> str:
     return "\n".join(lines + tables) + "\n"
 
 
-def _toml_lines(settings: BaseModel) -> list[str]:
-    return [f"{name} = {_toml_value(getattr(settings, name))}" for name in type(settings).model_fields]
+def _toml_lines(table: dict[str, Any]) -> list[str]:
+    return [f'{name} = "none"' if value is None else f"{name} = {_toml_value(value)}" for name, value in table.items()]
 
 
 def _toml_value(value: Any) -> str:
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_toml_value, value)) + "]"
     return json.dumps(value, ensure_ascii=False)  # for strings, booleans and finite numbers JSON is TOML
 
@@ -370,76 +395,3 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         parsed = None if value.strip().lower() == "none" else value.strip()
     return name.strip(), parsed
-
-
-# ---- telling what is wrong -------------------------------------------------------------------------------------------
-
-
-def _complaint(error: ValidationError, model: type[BaseModel]) -> str:
-    texts = []
-    for item in error.errors():
-        where = ".".join(str(part) for part in item["loc"])
-        if item["type"] == "extra_forbidden":
-            owner = _owner(model, item["loc"])
-            close = difflib.get_close_matches(str(item["loc"][-1]), owner.model_fields, 1)
-            hint = f"did you mean {close[0]}?" if close else f"the settings are {', '.join(owner.model_fields)}"
-            texts.append(f"{where}: there is no such setting; {hint}")
-        elif not where:
-            texts.append(str(item["msg"]).removeprefix("Value error, "))
-        else:
-            field = _owner(model, item["loc"]).model_fields.get(str(item["loc"][-1]))
-            allowed = str(item["msg"]) if field is None else f"must be {allowed_values(field)}"
-            texts.append(f"{where} = {item['input']!r}: {allowed}")
-    return "; ".join(texts)
-
-
-def _owner(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel]:
-    """The settings class whose field an error is about; ``loc`` holds field names, indices and union tags."""
-    for part in loc[:-1]:
-        field = model.model_fields.get(str(part))
-        inner = [] if field is None else _models(field.annotation)
-        if len(inner) == 1:
-            model = inner[0]
-        elif inner:
-            tags = {settings.model_fields["kind"].default: settings for settings in inner}
-            model = tags.get(loc[loc.index(part) + 1], inner[0])
-    return model
-
-
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in get_args(annotation) for model in _models(part)]
-
-
-def allowed_values(field: FieldInfo) -> str:
-    """What a field takes, in words: ``a whole number, >= 1``."""
-    words, bounds = _words(field.annotation)
-    bounds += _bounds(field.metadata)
-    return ", ".join([words, " and ".join(bounds)] if bounds else [words])
-
-
-def _words(annotation: Any) -> tuple[str, list[str]]:
-    origin, parts = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        words, bounds = _words(parts[0])
-        extra = [meta for part in parts[1:] for meta in (part.metadata if isinstance(part, FieldInfo) else [part])]
-        return words, bounds + _bounds(extra)
-    if origin is Literal:
-        return "one of " + ", ".join(repr(part) for part in parts), []
-    if origin is tuple:
-        words, bounds = _words(parts[0])
-        return f"a list of values, each {words}", bounds
-    models = _models(annotation)
-    if models:
-        kinds = [m.model_fields["kind"].default if "kind" in m.model_fields else m.__name__ for m in models]
-        return "settings of " + " or ".join(kinds), []
-    if origin is Union or (parts and type(None) in parts):
-        words, bounds = _words(next(part for part in parts if part is not type(None)))
-        return f"{words} (or left out)", bounds
-    return {int: "a whole number", float: "a number", bool: "true or false"}.get(annotation, str(annotation)), []
-
-
-def _bounds(metadata: list[Any]) -> list[str]:
-    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-    return [f"{sign} {getattr(meta, name)}" for meta in metadata for name, sign in signs.items() if hasattr(meta, name)]

@@ -13,18 +13,26 @@ from gemsnn.events import Preprocessing
 
 
 class Examples(Protocol):
-    """Examples that can be read one by one; ``labels`` are class indices."""
+    """Examples that can be read one by one."""
 
     @property
-    def labels(self) -> NDArray[np.int64]: ...
+    def labels(self) -> NDArray[Any] | None:
+        """(n,) class indices; or (n, C) of 0/1, where several labels can hold at once; None if targets say it all."""
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,): T of each example."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int, /) -> NDArray[Any]:
         """(T, n_inputs) spikes."""
 
+    def target(self, index: int, /) -> NDArray[Any] | None:
+        """(T, n_visible) desired spikes, where an example has some of its own."""
+
     def read(self, indices: ArrayLike, /) -> NDArray[Any]:
-        """(n, T, n_inputs) spikes."""
+        """(n, T, n_inputs) spikes of examples that are equally long."""
 
 
 class Data(Protocol):
@@ -33,7 +41,13 @@ class Data(Protocol):
     @property
     def n_inputs(self) -> int: ...
     @property
-    def n_steps(self) -> int: ...
+    def n_visible(self) -> int:
+        """Classes, or the width of the targets."""
+
+    @property
+    def n_steps(self) -> int:
+        """Of the longest example."""
+
     @property
     def classes(self) -> Sequence[Any]: ...
     @property
@@ -47,21 +61,31 @@ class Data(Protocol):
 
 
 class ArrayExamples:
-    """(n, T, n_inputs) spikes of 0/1 (uint8 or bool) and (n,) class indices."""
+    """Spikes of 0/1 (uint8 or bool) in memory, (n, T, n_inputs) or a list of (T_i, n_inputs), and what they shall give.
 
-    def __init__(self, spikes: NDArray[Any], labels: NDArray[np.int64]) -> None:
-        self.spikes, self.labels = spikes, labels
+    ``labels`` are (n,) class indices or (n, C) of 0/1; ``targets``, a list or array of (T_i, n_visible), outweigh them.
+    """
+
+    def __init__(
+        self,
+        spikes: NDArray[Any] | Sequence[NDArray[Any]],
+        labels: NDArray[Any] | None = None,
+        targets: NDArray[Any] | Sequence[NDArray[Any]] | None = None,
+    ) -> None:
+        self.spikes, self.labels, self.targets = spikes, labels, targets
+        self.lengths = np.array([len(sequence) for sequence in spikes], dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.spikes)
 
     def __getitem__(self, index: int, /) -> NDArray[Any]:
-        spikes: NDArray[Any] = self.spikes[index]
-        return spikes
+        return self.spikes[index]
+
+    def target(self, index: int, /) -> NDArray[Any] | None:
+        return None if self.targets is None else self.targets[index]
 
     def read(self, indices: ArrayLike, /) -> NDArray[Any]:
-        spikes: NDArray[Any] = self.spikes[np.asarray(indices)]
-        return spikes
+        return np.stack([self.spikes[index] for index in np.asarray(indices)])
 
 
 class ArrayData:
@@ -75,13 +99,22 @@ class ArrayData:
         preprocessing: Preprocessing | None = None,
     ) -> None:
         self.preprocessing = preprocessing
-        self.n_steps, self.n_inputs = train.spikes.shape[1:]
+        self.n_steps, self.n_inputs = int(train.lengths.max()), train[0].shape[1]
         self.classes, self.train = tuple(classes), train
-        self.test = ArrayExamples(train.spikes[:0], train.labels[:0]) if test is None else test
+        pattern = train.target(0)
+        self.n_visible = len(self.classes) if pattern is None else pattern.shape[1]
+        self.test = ArrayExamples(train.spikes[:0], None if train.labels is None else train.labels[:0])
+        if test is not None:
+            self.test = test
 
     @property
     def fingerprint(self) -> str:
-        digest = hashlib.sha256(repr((self.classes, self.train.spikes.shape, self.test.spikes.shape)).encode())
+        """Of every example: its length, spikes, label and target."""
+        digest = hashlib.sha256(repr((self.classes, self.n_inputs, len(self.train), len(self.test))).encode())
         for part in (self.train, self.test):
-            digest.update(np.packbits(part.spikes).tobytes() + part.labels.astype("<i8").tobytes())
+            for index in range(len(part)):
+                label = None if part.labels is None else np.asarray(part.labels[index]).astype("<i8").tobytes()
+                for piece in (part[index], part.target(index)):
+                    packed = b"" if piece is None else np.packbits(np.asarray(piece) != 0).tobytes()
+                    digest.update(repr((int(part.lengths[index]), label, len(packed))).encode() + packed)
         return digest.hexdigest()

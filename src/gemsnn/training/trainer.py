@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.errors import ConfigError, DataError
-from gemsnn.inference import class_patterns
-from gemsnn.learning import GEM, learn_unchecked
+from gemsnn.learning import learn_unchecked
 from gemsnn.learning.learn import check_finite
 from gemsnn.model import Network, Parameters
+from gemsnn.rules import Rule
 from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import Stopped, evaluate
 from gemsnn.training.model import Model
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
 from gemsnn.training.shift import Shift
+from gemsnn.training.targets import desired, strata
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
@@ -37,6 +38,8 @@ class Progress:
 
     position: int = 0
     """Examples learned."""
+    time_samples: int = 0
+    """Time steps learned."""
     evaluated: int = 0
     """Position of the last evaluation."""
     averaged: int = 0
@@ -99,17 +102,30 @@ class Trainer:
         ``gemsnn.events.open_prepared(...)``, or anything of that shape; examples are read when their turn comes.
     state
         Where to go on; the beginning if not given.
+    network, parameters
+        A network and initial parameters of one's own, in place of those that the settings describe.
     """
 
-    def __init__(self, config: TrainingConfig, data: Data, state: TrainingState | None = None) -> None:
+    def __init__(
+        self,
+        config: TrainingConfig,
+        data: Data,
+        state: TrainingState | None = None,
+        *,
+        network: Network | None = None,
+        parameters: Parameters | None = None,
+    ) -> None:
         self.config, self.data = config, data
         self.training, self.validation = _split(config, data)
         self.test = _limited(np.arange(len(data.test)), data.test, config.test_limit, config.seed)
-        self.network = config.network(data.n_inputs, len(data.classes))
-        self.total = config.total_examples(len(self.training), data.n_steps)
-        self.state = TrainingState(config.initial_parameters(self.network)) if state is None else state
+        self.network = config.network(data.n_inputs, data.n_visible) if network is None else network
+        _check_network(self.network, data)
+        self._steps = float(data.train.lengths[self.training].mean())  # of an example, on average
+        self.total = config.total_examples(len(self.training), self._steps)
+        if state is None:
+            state = TrainingState(self._initial_parameters(parameters))
+        self.state = state
         self._shift = Shift(config, data.n_inputs, data.preprocessing)
-        self._patterns = class_patterns(len(data.classes), data.n_steps)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
         self._evaluate_at = self._positions_to_evaluate_at()
@@ -192,12 +208,13 @@ class Trainer:
             self.network,
             state.parameters,
             self.config,
-            self.config.rule(progress.position, self.total),
+            self.config.rule_at(progress.position, self.total),
             self._shift(examples[index], progress.position),
-            self._patterns[examples.labels[index]],
+            desired(examples, index, self.network.n_visible),
             progress.position,
         )
         progress.position += 1
+        progress.time_samples += int(examples.lengths[index])
         progress.log_likelihood_sum += likelihood
         progress.hidden_spikes_sum += spikes
         if progress.position > self._average_from:
@@ -207,12 +224,12 @@ class Trainer:
     def evaluate(self, stop: Callable[[], bool] = lambda: False) -> Evaluated:
         """Measure the model, and take note of it."""
         begin = time.perf_counter()
-        progress, T = self.state.progress, self.data.n_steps
+        progress = self.state.progress
         since = progress.position - progress.evaluated
         record: Record = {
             "position": progress.position,
             "epoch": progress.position / len(self.training),
-            "time_samples": progress.position * T,
+            "time_samples": progress.time_samples,
             "train": {
                 "examples": since,
                 "log_likelihood": progress.log_likelihood_sum / since,
@@ -236,10 +253,18 @@ class Trainer:
 
     def _positions_to_evaluate_at(self) -> frozenset[int]:
         """Positions at which a point to evaluate at is reached, and the last."""
-        T = self.data.n_steps
-        every = self.config.eval_every or len(self.training) * T
-        points = self.config.eval_at or range(every, self.total * T, every)
-        return frozenset({-(-point // T) for point in points if point < self.total * T} | {self.total})
+        T, every = self._steps, self.config.eval_every
+        if every is None and not self.config.eval_at:
+            return frozenset({*range(len(self.training), self.total, len(self.training)), self.total})
+        points = self.config.eval_at or range(every or 0, math.ceil(self.total * T), every or 1)
+        return frozenset({math.ceil(point / T) for point in points if point < self.total * T} | {self.total})
+
+    def _initial_parameters(self, given: Parameters | None) -> Parameters:
+        if given is None:
+            return self.config.initial_parameters(self.network)
+        parameters = given.astype(np.dtype(self.config.dtype))
+        self.network.check_parameters(parameters)
+        return parameters
 
     def _next_index(self) -> int:
         """Which training example comes next."""
@@ -288,11 +313,19 @@ class Trainer:
         return (-figures["nll"],) if by == "nll" else (figures["log_likelihood"],)
 
 
+def _check_network(network: Network, data: Data) -> None:
+    if (network.n_inputs, network.n_visible) != (data.n_inputs, data.n_visible):
+        raise ConfigError(
+            f"the network has {network.n_inputs} inputs and {network.n_visible} visible neurons, but the data have "
+            f"{data.n_inputs} inputs and need {data.n_visible} visible neurons"
+        )
+
+
 def learn_example(
     network: Network,
     parameters: Parameters,
     config: TrainingConfig,
-    rule: GEM,
+    rule: Rule,
     inputs: NDArray[Any],
     targets: NDArray[Any],
     position: int,
@@ -315,15 +348,15 @@ def learn_example(
         highest = float(each.max())
         likelihood = highest + math.log(float(np.exp(each - highest).mean()))
     diverged = f"training diverged at example {position}"
-    check_finite(config.learning_rate, diverged, likelihood, result.parameters.bias)
+    check_finite(config.rule.learning_rate, diverged, likelihood, result.parameters.bias)
     return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs)
 
 
 def _split(config: TrainingConfig, data: Data) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Indices of the training split to learn from and to validate on."""
-    labels = data.train.labels
-    if not len(labels):
+    if not len(data.train):
         raise DataError("there are no training examples in the data")
+    labels = strata(data.train)
     training, validation = hold_out(labels, config.validation_fraction, config.seed)
     if config.validation_fraction > 0 and not len(validation):
         raise ConfigError(
@@ -337,4 +370,4 @@ def _limited(indices: NDArray[np.intp], examples: Examples, limit: int | None, s
     """At most so many of the indices, the classes in proportion."""
     if limit is None or limit >= len(indices):
         return indices
-    return np.sort(indices[stratified_order(examples.labels[indices], seed)[:limit]])
+    return np.sort(indices[stratified_order(strata(examples)[indices], seed)[:limit]])

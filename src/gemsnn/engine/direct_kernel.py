@@ -1,23 +1,22 @@
-r"""The learning kernel: a block of time steps, all compartments, compiled.
+r"""The direct form of the learning kernel: a block of time steps, all compartments, compiled.
 
 Sources are of two kinds. *Shared* sources (exogenous inputs, the bias, visible neurons while they are clamped) spike
-alike in every compartment. With R_s their traces at step s, e_s^k a neuron's error (spike - sigmoid(u)) and
-signal_{k,r} its learning signal (the importance weight; less 1 / K for hidden neurons, if centred), the drive of step t
-through weights that change at every step is
+alike in every compartment. With R_s their traces at step s, e_s^k a neuron's post factor (GEM: spike - sigmoid(u)) and
+signal_{k,r} its learning signal (GEM: the importance weight), the drive of step t through weights that change at every
+step is
 
     W_t . R_t = W_0 . R_t + eta sum_{s<t} (R_s . R_t) a_{s,t},
     a_{s,t+1} = a_{s,t} + gamma^(t-s) sum_k signal_{k,t} e_s^k,
 
 so the caller passes ``drive`` = W_0 . R_t and ``gram`` = R_s . R_t (two matrix products), and gets ``accumulated`` = a
-back to write the weights once. Errors from before the block reach into it through ``carry``, which is their part of
+back to write the weights once. Steps from before the block reach into it through ``carry``, which is their part of
 the eligibility times R_t; it decays like all eligibility and is weighed by sum_{r<t} gamma^r signal_{k,r}.
 
 *Private* sources (hidden neurons, and visible ones when they run freely) spike differently in each compartment: their
 synapses keep an eligibility a compartment. For each neuron, one pass applies the update of step t - 1 and computes the
 drive of step t.
 
-With ``feedback``, hidden neurons have signals of their own, made of the visible neurons' errors, and the derivative of
-their sigmoid stands in place of their error; all else is the same.
+What the factors are, the rule's functions say (``post``, ``broadcast``, ``local``; see ``rules/rule.py``).
 
 A team of threads runs the kernel, each on its own rows (neurons), with one barrier a step. What a row computes does
 not depend on the rows beside it, so the result is the same to the bit for any number of threads.
@@ -28,12 +27,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from gemsnn.engine.barrier import wait_for_all
-
-# Sums may be reordered, so that they use vector instructions; infinities and NaN keep their meaning.
-FASTMATH = {"reassoc", "contract", "nsz"}
+from gemsnn.engine.firing import compete, log_sigmoid, sigmoid, winner
+from gemsnn.engine.jit import FASTMATH, jit
 
 
 class Block(NamedTuple):
@@ -43,8 +40,9 @@ class Block(NamedTuple):
     learning_rate: Any  # f
     gamma: Any  # f
     kappa: float
-    baseline: Any  # f: what hidden neurons take off their importance weights: 0, or 1 / K if centred
-    feedback: Any  # f: 0, or the gain of the visible neurons' errors on their way back to hidden neurons
+    settings: Any  # the rule's own numbers
+    has_local: bool  # whether hidden neurons make signals of their own
+    circuits: Any  # CircuitTable
     history_bits: int  # of a word
     synaptic_table: Any  # (words, 2 ** bits, n_basis) f: a word of spike history -> its part of the trace
     somatic_table: Any  # (words, 2 ** bits, n_basis) f
@@ -70,45 +68,65 @@ class Block(NamedTuple):
     traces: Any  # (3, K, P) f: of private sources; slot t % 3 is step t's
     somatic_traces: Any  # (n_neurons, K, n_basis) f: of the last step fired
     log_weights: Any  # (K,)
+    processor_memory: Any  # (n_threads, m): the rule's; all rows alike
+    neuron_memory: Any  # (n_hidden, m): the rule's
     # what the steps produce
-    errors: Any  # (n_neurons, K, L) f: spike - sigmoid; with feedback, hidden neurons' derivatives of the sigmoid
+    post: Any  # (n_neurons, K, L) f: post factors
     accumulated: Any  # (n_neurons, L) f
-    reach: Any  # (2, n_visible, n_hidden) f: weights from hidden to visible, summed over bases; slot t % 2 is step t's
+    reach: Any  # (2, n_hidden, n_visible) f: weights from hidden to visible, summed over bases; slot t % 2 is step t's
+    potentials: Any  # (K, n_neurons): of this step
+    fired: Any  # (n_neurons, K) bool: the spikes of this step
+    probabilities: Any  # (n_neurons, K): of a spike at this step
     signal: Any  # (L, n_neurons, K) f: learning signals; 0 where running freely
     carry_weights: Any  # (n_neurons, K) f: sum over the steps r so far of gamma^r signal_r
     spikes: Any  # (L, K, n_neurons) bool
-    visible_log_probability: Any  # (L, K, n_visible)
+    visible_log_probability: Any  # (L, K, n_visible): of a circuit, at its first neuron
     log_likelihood: Any  # (L, K)
     log_weights_out: Any  # (L, K)
     importance: Any  # (L, K)
 
 
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_threads: int, counter: Any) -> None:
+@jit(fastmath=FASTMATH, error_model="numpy")
+def advance(
+    b: Block,
+    post_factor: Any,
+    broadcast: Any,
+    local: Any,
+    first: int,
+    last: int,
+    settle: bool,
+    thread: int,
+    n_threads: int,
+    counter: Any,
+) -> None:
     """Run steps ``first`` to ``last`` - 1 of the block; with ``settle``, also apply the last step's update."""
     # Local names, so that the loops below touch plain arrays.
-    synaptic, eligibility, traces, errors, signals = b.synaptic, b.eligibility, b.traces, b.errors, b.signal
+    synaptic, eligibility, traces, post, signals = b.synaptic, b.eligibility, b.traces, b.post, b.signal
     somatic, somatic_eligibility, somatic_traces = b.somatic, b.somatic_eligibility, b.somatic_traces
     history, gram, carry, accumulated, drive = b.history, b.gram, b.carry, b.accumulated, b.drive
-    synaptic_table, somatic_table, uniforms, spikes = b.synaptic_table, b.somatic_table, b.uniforms, b.spikes
+    synaptic_table, somatic_table, uniforms = b.synaptic_table, b.somatic_table, b.uniforms
     targets, clamped, visible_log_probability = b.targets, b.clamped, b.visible_log_probability
+    circuits, potentials, fired, probabilities = b.circuits, b.potentials, b.fired, b.probabilities
     absent_start, absent_column, private_index = b.absent_start, b.absent_column, b.private_index
     group, has_memory, filters_agree = b.group, b.has_memory, b.filters_agree
     reach, carry_weights = b.reach, b.carry_weights
-    eta, gamma, kappa, baseline, feedback = b.learning_rate, b.gamma, b.kappa, b.baseline, b.feedback
+    eta, gamma, kappa = b.learning_rate, b.gamma, b.kappa
     n_neurons, K, P = eligibility.shape
     L = drive.shape[0]
     n_visible = targets.shape[1]
     n_hidden = n_neurons - n_visible
     n_basis, n_basis_somatic = synaptic_table.shape[2], somatic.shape[1]
-    history_bits = b.history_bits
-    full_word = (1 << history_bits) - 1
+    n_circuits, history_bits = len(circuits.silent), b.history_bits
     K2, K4 = K // 2 * 2, K // 4 * 4
     zero, one = gram.dtype.type(0), gram.dtype.type(1)
 
     row_first, row_last = n_neurons * thread // n_threads, n_neurons * (thread + 1) // n_threads
     log_weights = b.log_weights.copy()
-    importance = np.empty(K)
+    importance, visible_signal, hidden_signal = np.empty(K), np.empty(K), np.empty(K)
+    memory = b.processor_memory[thread]
+    shares, errors = np.empty(n_neurons), np.empty((K, n_visible), dtype=gram.dtype)
+    factors = np.zeros((row_last - row_first, K))
+    n_own_hidden = max(0, min(row_last, n_hidden) - row_first)
     gamma_power = one  # gamma^t at step t
     for _ in range(first):
         gamma_power *= gamma
@@ -124,21 +142,21 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
         for i in range(row_first, row_last):
             if t > 0:
                 signal = signals[t - 1, i]
-                # Update of step t - 1, private synapses: eligibility <- gamma eligibility + error trace,
+                # Update of step t - 1, private synapses: eligibility <- gamma eligibility + post trace,
                 # weights <- weights + eta sum_k signal_k eligibility_k. Two compartments a pass.
                 for k in range(0, K2, 2):
-                    error0, error1 = errors[i, k, t - 1], errors[i, k + 1, t - 1]
+                    post0, post1 = post[i, k, t - 1], post[i, k + 1, t - 1]
                     rate0, rate1 = eta * signal[k], eta * signal[k + 1]
                     for c in range(P):
-                        e0 = gamma * eligibility[i, k, c] + error0 * traces[before, k, c]
-                        e1 = gamma * eligibility[i, k + 1, c] + error1 * traces[before, k + 1, c]
+                        e0 = gamma * eligibility[i, k, c] + post0 * traces[before, k, c]
+                        e1 = gamma * eligibility[i, k + 1, c] + post1 * traces[before, k + 1, c]
                         eligibility[i, k, c] = e0
                         eligibility[i, k + 1, c] = e1
                         synaptic[i, c] += rate0 * e0 + rate1 * e1
                 for k in range(K2, K):
-                    error0, rate0 = errors[i, k, t - 1], eta * signal[k]
+                    post0, rate0 = post[i, k, t - 1], eta * signal[k]
                     for c in range(P):
-                        e0 = gamma * eligibility[i, k, c] + error0 * traces[before, k, c]
+                        e0 = gamma * eligibility[i, k, c] + post0 * traces[before, k, c]
                         eligibility[i, k, c] = e0
                         synaptic[i, c] += rate0 * e0
                 for c in range(absent_start[i], absent_start[i + 1]):
@@ -146,7 +164,7 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                 # Self-memory.
                 for k in range(K):
                     for c in range(n_basis_somatic):
-                        e0 = gamma * somatic_eligibility[i, k, c] + errors[i, k, t - 1] * somatic_traces[i, k, c]
+                        e0 = gamma * somatic_eligibility[i, k, c] + post[i, k, t - 1] * somatic_traces[i, k, c]
                         somatic_eligibility[i, k, c] = e0
                         if has_memory[i]:
                             somatic[i, c] += eta * signal[k] * e0
@@ -156,10 +174,10 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                 for k in range(0, K2, 2):
                     signal0, signal1 = signal[k], signal[k + 1]
                     for s in range(t):
-                        mixed[s] += signal0 * errors[i, k, s] + signal1 * errors[i, k + 1, s]
+                        mixed[s] += signal0 * post[i, k, s] + signal1 * post[i, k + 1, s]
                 for k in range(K2, K):
                     for s in range(t):
-                        mixed[s] += signal[k] * errors[i, k, s]
+                        mixed[s] += signal[k] * post[i, k, s]
                 for s in range(t):
                     accumulated[i, s] += fading[L - t + s] * mixed[s]
             if t == last:
@@ -203,47 +221,53 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
                     somatic_traces[i, k, c] = trace
                     own += somatic[i, c] * trace
                 potential = np.float64(shared + u[k] + own)
-
-                # Spike, error and log-probability.
-                tail = np.exp(-abs(potential))  # sigmoid and log-sigmoid without overflow
-                probability = (1.0 if potential >= 0 else tail) / (1.0 + tail)
-                if i < n_hidden:
-                    spike = uniforms[t, k, i] < probability
-                else:
-                    x = i - n_hidden
-                    spike = targets[t, x] != 0 if clamped[t] else uniforms[t, k, i] < probability
-                    agreement = potential if spike else -potential
-                    visible_log_probability[t, k, x] = min(agreement, 0.0) - np.log1p(tail)
-                spikes[t, k, i] = spike
-                if not clamped[t]:
-                    errors[i, k, t] = 0.0
-                elif feedback > 0 and i < n_hidden:
-                    errors[i, k, t] = probability * (1.0 - probability)
-                else:
-                    errors[i, k, t] = (1.0 if spike else 0.0) - probability
-
-                # Remember the spike: shift it into the history, and let step t + 1 see its trace.
-                bit = np.int64(spike)
-                for word in range(history.shape[2]):
-                    longer = (np.int64(history[i, k, word]) << 1) | bit
-                    history[i, k, word] = longer & full_word
-                    bit = longer >> history_bits
-                if source >= 0:
-                    for c in range(n_basis):
-                        trace = zero
-                        for word in range(synaptic_table.shape[0]):
-                            trace += synaptic_table[word, history[i, k, word], c]
-                        traces[after, k, source * n_basis + c] = trace
-            if feedback > 0 and i >= n_hidden:
+                potentials[k, i] = potential
+                if circuits.alone[i]:
+                    probability = sigmoid(potential)
+                    if i >= n_hidden and clamped[t]:
+                        spike = targets[t, i - n_hidden] != 0
+                    else:
+                        spike = uniforms[t, k, i] < probability
+                    if i >= n_hidden:
+                        agreement = potential if spike else -potential
+                        visible_log_probability[t, k, i - n_hidden] = log_sigmoid(agreement)
+                    fired[i, k], probabilities[i, k] = spike, probability
+                    _remember(spike, history[i, k], history_bits, synaptic_table, traces[after, k], source)
+            if b.has_local and i >= n_hidden:
                 for h in range(n_hidden):
                     total_weight = zero
                     for c in range(h * n_basis, (h + 1) * n_basis):
                         total_weight += synaptic[i, c]
-                    reach[t % 2, i - n_hidden, h] = total_weight
+                    reach[t % 2, h, i - n_hidden] = total_weight
         if t == last:
             break
+        if n_circuits:
+            # Winner-take-all circuits need the potentials of all their neurons; each is one thread's.
+            if n_threads > 1:
+                wait_for_all(counter, n_threads * (2 * (t - first) + 1))
+            for c in range(thread, n_circuits, n_threads):
+                members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
+                is_visible = members[0] >= n_hidden
+                for k in range(K):
+                    log_total = compete(potentials[k], members, circuits.silent[c], shares)
+                    if is_visible and clamped[t]:
+                        chosen = -1
+                        for i in members:
+                            if targets[t, i - n_hidden] != 0:
+                                chosen = i
+                    else:
+                        chosen = winner(shares, members, circuits.silent[c], uniforms[t, k, members[0]])
+                    if is_visible:
+                        of_spike = potentials[k, chosen] if chosen >= 0 else 0.0
+                        visible_log_probability[t, k, circuits.column[c]] = of_spike - log_total
+                    for i in members:
+                        spike = i == chosen
+                        fired[i, k], probabilities[i, k] = spike, shares[i]
+                        _remember(
+                            spike, history[i, k], history_bits, synaptic_table, traces[after, k], private_index[i]
+                        )
         if n_threads > 1:
-            wait_for_all(counter, n_threads * (t - first + 1))
+            wait_for_all(counter, n_threads * ((2 if n_circuits else 1) * (t - first + 1)))
 
         # The central processor. Every thread computes the same numbers; thread 0 writes them down.
         highest = -np.inf
@@ -264,28 +288,56 @@ def advance(b: Block, first: int, last: int, settle: bool, thread: int, n_thread
             importance[k] /= total
             if thread == 0:
                 b.importance[t, k] = importance[k]
-        # Learning signals, each thread for its own neurons.
+        # Post factors and learning signals, each thread for its own neurons.
         for i in range(row_first, row_last):
             for k in range(K):
-                weight = gram.dtype.type(importance[k])
-                if i >= n_hidden:
-                    signal0 = weight
-                elif feedback > 0:
-                    signal0 = zero
-                    for x in range(n_visible):
-                        signal0 += reach[t % 2, x, i] * errors[n_hidden + x, k, t]
-                    signal0 *= feedback * weight
-                else:
-                    signal0 = weight - baseline
-                signals[t, i, k] = signal0 if clamped[t] else zero
-                carry_weights[i, k] += gamma_power * signals[t, i, k]
+                b.spikes[t, k, i] = fired[i, k]
+        if clamped[t]:
+            hidden_rows = slice(row_first, row_first + n_own_hidden)
+            post_factor(fired[hidden_rows], probabilities[hidden_rows], factors[:n_own_hidden])
+            for i in range(row_first + n_own_hidden, row_last):
+                for k in range(K):
+                    factors[i - row_first, k] = (1.0 if fired[i, k] else 0.0) - probabilities[i, k]
+            broadcast(b.settings, log_weights, importance, memory, visible_signal, hidden_signal)
+            for i in range(row_first, row_last):
+                for k in range(K):
+                    post[i, k, t] = factors[i - row_first, k]
+                    signals[t, i, k] = visible_signal[k] if i >= n_hidden else hidden_signal[k]
+            if b.has_local and n_own_hidden > 0:
+                for x in range(n_visible):
+                    for k in range(K):
+                        errors[k, x] = (1.0 if fired[n_hidden + x, k] else 0.0) - probabilities[n_hidden + x, k]
+                local(
+                    b.settings, hidden_signal, errors, reach[t % 2, hidden_rows], fired[hidden_rows],
+                    b.neuron_memory[hidden_rows], signals[t, hidden_rows],
+                )  # fmt: skip
+            for i in range(row_first, row_last):
+                for k in range(K):
+                    carry_weights[i, k] += gamma_power * signals[t, i, k]
         gamma_power *= gamma
     if thread == 0 and last > first:
         for k in range(K):
             b.log_weights[k] = log_weights[k]
 
 
-@njit(nogil=True, cache=True)
+@jit(fastmath=FASTMATH, error_model="numpy")
+def _remember(spike: bool, history: Any, bits: int, table: Any, traces: Any, source: int) -> None:
+    """Shift a spike or its absence into a neuron's (words,) history; its traces are those that the next step sees."""
+    bit, full_word = np.int64(spike), (1 << bits) - 1
+    for word in range(history.shape[0]):
+        longer = (np.int64(history[word]) << 1) | bit
+        history[word] = longer & full_word
+        bit = longer >> bits
+    if source >= 0:
+        n_basis = table.shape[2]
+        for c in range(n_basis):
+            trace = table[0, history[0], c]
+            for word in range(1, table.shape[0]):
+                trace += table[word, history[word], c]
+            traces[source * n_basis + c] = trace
+
+
+@jit()
 def filter_spikes(spikes: Any, taps: Any, skip: int) -> Any:
     """Traces (T - skip, n * n_basis + 1) of the spikes (T, n): row t sees the spikes before row t + skip.
 

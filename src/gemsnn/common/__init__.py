@@ -1,0 +1,1 @@
+"""What several rooms share; nothing here knows of neural networks."""

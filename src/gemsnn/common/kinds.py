@@ -1,0 +1,54 @@
+"""Parts that settings name by a kind: a table such as ``{kind = "exponential", duration = 80}`` becomes an object."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from gemsnn.errors import ConfigError
+
+Part = TypeVar("Part")
+
+
+def from_table(what: str, table: Any, kinds: Mapping[str, type[Part]], default: str | None = None) -> Part:
+    """The object that a table (or a kind alone) stands for.
+
+    ``what`` is the setting's name, for messages; ``default`` is the kind of a table that names none.
+    """
+    if isinstance(table, str):
+        table = {"kind": table}
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{what} = {table!r}: must be a table with a kind, one of {', '.join(map(repr, kinds))}")
+    values = dict(table)
+    kind = values.pop("kind", default)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ConfigError(f"{what}.kind = {kind!r}: must be one of {', '.join(map(repr, kinds))}")
+    names = list(inspect.signature(kinds[kind]).parameters)
+    for name in values:
+        if name not in names:
+            raise ConfigError(f"{what}.{name}: {unknown(name, names)}")
+    try:
+        return kinds[kind](**{name: None if value == "none" else value for name, value in values.items()})
+    except ConfigError as error:
+        raise ConfigError(f"{what}.{error}") from None
+
+
+def unknown(name: str, known: Iterable[str]) -> str:
+    """What to say of a setting that does not exist."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {close[0]}?" if close else f"the settings are {', '.join(names) or 'none'}"
+    return f"there is no such setting; {hint}"
+
+
+def merged(base: Any, change: Any) -> Any:
+    """A table with some of its values changed; another kind starts from that kind's own defaults."""
+    if isinstance(change, str) and isinstance(base, Mapping):
+        change = {"kind": change}
+    if not isinstance(base, Mapping) or not isinstance(change, Mapping):
+        return change
+    if change.get("kind", base.get("kind")) != base.get("kind"):
+        return dict(change)
+    return {**base, **change}

@@ -1,0 +1,78 @@
+"""Telling a user what is wrong with settings: pydantic's errors in plain words."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from gemsnn.common.kinds import unknown
+
+
+def complaint(error: ValidationError, model: type[BaseModel]) -> str:
+    """One text for all that is wrong: the field, its value, and what is allowed."""
+    texts = []
+    for item in error.errors():
+        where = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "extra_forbidden":
+            texts.append(f"{where}: {unknown(str(item['loc'][-1]), _owner(model, item['loc']).model_fields)}")
+        elif not where:
+            texts.append(str(item["msg"]).removeprefix("Value error, "))
+        else:
+            field = _owner(model, item["loc"]).model_fields.get(str(item["loc"][-1]))
+            allowed = str(item["msg"]) if field is None else f"must be {allowed_values(field)}"
+            texts.append(f"{where} = {item['input']!r}: {allowed}")
+    return "; ".join(texts)
+
+
+def _owner(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel]:
+    """The settings class whose field an error is about; ``loc`` holds field names, indices and union tags."""
+    for part in loc[:-1]:
+        field = model.model_fields.get(str(part))
+        inner = [] if field is None else _models(field.annotation)
+        if len(inner) == 1:
+            model = inner[0]
+        elif inner:
+            tags = {settings.model_fields["kind"].default: settings for settings in inner}
+            model = tags.get(loc[loc.index(part) + 1], inner[0])
+    return model
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def allowed_values(field: FieldInfo) -> str:
+    """What a field takes, in words: ``a whole number, >= 1``."""
+    words, bounds = _words(field.annotation)
+    bounds += _bounds(field.metadata)
+    return ", ".join([words, " and ".join(bounds)] if bounds else [words])
+
+
+def _words(annotation: Any) -> tuple[str, list[str]]:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        words, bounds = _words(parts[0])
+        extra = [meta for part in parts[1:] for meta in (part.metadata if isinstance(part, FieldInfo) else [part])]
+        return words, bounds + _bounds(extra)
+    if origin is Literal:
+        return "one of " + ", ".join(repr(part) for part in parts), []
+    if origin is tuple:
+        words, bounds = _words(parts[0])
+        return f"a list of values, each {words}", bounds
+    models = _models(annotation)
+    if models:
+        kinds = [m.model_fields["kind"].default if "kind" in m.model_fields else m.__name__ for m in models]
+        return "settings of " + " or ".join(kinds), []
+    if origin is Union or (parts and type(None) in parts):
+        words, bounds = _words(next(part for part in parts if part is not type(None)))
+        return f"{words} (or left out)", bounds
+    return {int: "a whole number", float: "a number", bool: "true or false"}.get(annotation, str(annotation)), []
+
+
+def _bounds(metadata: list[Any]) -> list[str]:
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    return [f"{sign} {getattr(meta, name)}" for meta in metadata for name, sign in signs.items() if hasattr(meta, name)]

@@ -1,0 +1,66 @@
+"""Compiling: Numba with a cache on disk where one can be written, and a word to the user when it takes a while."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+from numba import cfunc, njit
+from numba.core import event
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Sums may be reordered, so that they use vector instructions; infinities and NaN keep their meaning.
+FASTMATH = {"reassoc", "contract", "nsz"}
+
+
+def jit(**options: Any) -> Callable[[Function], Function]:
+    """``numba.njit`` without the interpreter's lock, cached on disk if that is possible."""
+
+    def decorate(function: Function) -> Function:
+        return cast(Function, _cached(lambda cache: njit(nogil=True, cache=cache, **options)(function)))
+
+    return decorate
+
+
+def pointer(signature: Any, function: Callable[..., Any]) -> Any:
+    """A function of the given signature that a kernel can be handed as an argument, without being compiled anew."""
+    return _cached(
+        lambda cache: cfunc(signature, cache=cache, fastmath=FASTMATH, error_model="numpy", nopython=True)(function)
+    )
+
+
+def _cached(make: Callable[[bool], Any]) -> Any:
+    try:
+        return make(True)
+    except RuntimeError:  # Numba finds no folder that it can write to, or the function is not in a file
+        _Announcer.kept = False
+        return make(False)
+
+
+class _Announcer(event.Listener):
+    """Speaks once a process, and only when Numba really compiles one of our kernels (not when its cache has it)."""
+
+    announced = False
+    kept = True
+
+    def on_start(self, happening: Any) -> None:
+        function = happening.data["dispatcher"].py_func
+        if not self.announced and function.__module__.startswith("gemsnn."):
+            self.announced = True
+            fate = "once; the result is kept on disk" if self.kept else "at every start: no folder for it is writable"
+            print(f"gemsnn: compiling the engine for this machine ({fate})", file=sys.stderr)
+
+    def on_end(self, happening: Any) -> None:
+        pass
+
+
+@lru_cache(maxsize=1)
+def announce_compilation() -> None:
+    """From now on, compiling a kernel is announced on standard error."""
+    event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
+
+
+announce_compilation()

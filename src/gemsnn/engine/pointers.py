@@ -1,0 +1,46 @@
+"""A rule's functions, compiled: kernels get them as arguments, so a new rule needs no new kernel."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import from_dtype, types
+
+from gemsnn.engine.jit import pointer
+from gemsnn.rules import Rule
+
+
+class RuleFunctions(NamedTuple):
+    """Of one rule and precision; see :class:`gemsnn.rules.Rule`."""
+
+    post: Any
+    broadcast: Any
+    local: Any
+
+
+_compiled: dict[tuple[type[Rule], np.dtype[Any]], RuleFunctions] = {}
+
+
+def rule_functions(rule: type[Rule], dtype: np.dtype[Any]) -> RuleFunctions:
+    """A rule's functions for weights of a precision, compiled when first asked for."""
+    if (rule, dtype) not in _compiled:
+        _compiled[rule, dtype] = _compile(rule, dtype)
+    return _compiled[rule, dtype]
+
+
+def _compile(rule: type[Rule], dtype: np.dtype[Any]) -> RuleFunctions:
+    f, f8 = from_dtype(dtype), types.float64
+    numbers, table = f8[::1], f[:, ::1]
+    return RuleFunctions(
+        post=pointer(types.void(types.boolean[:, ::1], f8[:, ::1], f8[:, ::1]), rule.post),
+        broadcast=pointer(types.void(numbers, numbers, numbers, numbers, numbers, numbers), rule.broadcast),
+        local=pointer(
+            types.void(numbers, numbers, table, table, types.boolean[:, ::1], f8[:, ::1], table),
+            _nothing if rule.local is None else rule.local,
+        ),
+    )
+
+
+def _nothing(settings: Any, hidden: Any, errors: Any, reach: Any, spikes: Any, memory: Any, signals: Any) -> None:
+    """In place of ``local`` where a rule has none; never called."""

@@ -1,0 +1,99 @@
+"""What every engine offers: one protocol, one state, one kind of information."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.engine.randomness import Draws
+from gemsnn.model import Network, Parameters
+from gemsnn.rules import Communication, Rule
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What the next step needs, besides the parameters. Everything is zero before the first step.
+
+    It can be passed on to the engine that made it, for the same network, precision and number of compartments.
+    """
+
+    engine: str
+    network: Network
+    dtype: np.dtype[Any]  # of the parameters
+    time: int
+    log_weights: NDArray[np.float64]  # (K,)
+    processor_memory: NDArray[np.float64]  # the rule's own
+    neuron_memory: NDArray[np.float64]  # (n_hidden, rule.neuron_memory)
+    kept: dict[str, NDArray[Any]]  # the engine's own, by name
+
+    @property
+    def n_compartments(self) -> int:
+        return len(self.log_weights)
+
+
+class Info(NamedTuple):
+    """What one step is worth knowing for; with a leading T for a run."""
+
+    spikes: NDArray[np.bool_]  # (K, n_neurons)
+    log_likelihood: NDArray[np.float64]  # (K,): log-probability of the visible spikes
+    log_weights: NDArray[np.float64]  # (K,)
+    importance: NDArray[np.float64]  # (K,)
+
+
+class Simulation(NamedTuple):
+    """Of N sequences that ran without learning."""
+
+    spikes: NDArray[np.bool_]  # (N, T, K, n_neurons)
+    visible_potential: NDArray[Any]  # (N, T, K, n_visible)
+
+
+class Learner(Protocol):
+    """Learns in place: parameters and state go in, change step by step, and can be taken out between steps."""
+
+    def run(self, inputs: NDArray[Any], targets: NDArray[Any], uniforms: NDArray[np.float64]) -> Info:
+        """Learn from (T, n_inputs) inputs and (T, n_visible) targets, with (T, K, n_hidden) uniforms."""
+
+    def step(self, inputs_t: NDArray[Any], target_t: NDArray[Any] | None, uniforms_t: NDArray[np.float64]) -> Info:
+        """One step: learn if there is a target, else run freely; ``uniforms_t`` is (K, n_neurons)."""
+
+    def take(self) -> tuple[Parameters, State]:
+        """Parameters and state; they may change if the learner goes on."""
+
+    @property
+    def messages(self) -> Communication | None:
+        """Real numbers sent so far, where the engine counts them."""
+
+
+class Engine(Protocol):
+    """Computes a network's steps. ``free`` tells a learner that some steps will have no target."""
+
+    def learner(
+        self,
+        network: Network,
+        parameters: Parameters,
+        rule: Rule,
+        n_compartments: int,
+        *,
+        state: State | None = None,
+        free: bool = False,
+        threads: int = 1,
+    ) -> Learner: ...
+
+    def simulate(
+        self,
+        network: Network,
+        parameters: Parameters,
+        inputs: NDArray[Any],
+        n_compartments: int,
+        draws_of: Callable[[int], Draws],
+        targets: NDArray[Any] | None = None,
+        threads: int = 1,
+    ) -> Simulation:
+        """Run (N, T, n_inputs) inputs without learning; visible neurons are clamped to targets, or run freely.
+
+        ``draws_of(n)`` gives sequence n's draws: (T, K, n_hidden) if there are targets, else (T, K, n_neurons).
+        """

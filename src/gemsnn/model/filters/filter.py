@@ -1,0 +1,86 @@
+r"""Synaptic and somatic filters: how a neuron remembers spikes.
+
+A filter is a bank of ``n_basis`` finite impulse responses of ``duration`` steps. The trace of a spike train s through
+basis b, as the membrane potential of step t sees it, is
+
+    trace_{b,t} = sum_{lag=1}^{duration} taps[b, lag - 1] * s_{t - lag},
+
+so ``taps[:, 0]`` weighs the spike of the step just before. Every basis is scaled to unit area: a trace is a weighted
+firing rate in [0, 1], and a learning rate means the same whatever the filter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Filter:
+    """A bank of impulse responses given by its taps.
+
+    Parameters
+    ----------
+    taps
+        (n_basis, duration). Used as they are: unlike the families below, these are not rescaled.
+
+    Examples
+    --------
+    >>> Filter([[0.5, 0.3, 0.2]])
+    Filter(n_basis=1, duration=3)
+    """
+
+    taps: NDArray[np.float64]
+
+    def __init__(self, taps: ArrayLike) -> None:
+        try:
+            taps = np.array(taps, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ConfigError(f"taps must be rows of numbers, all equally long, got {taps!r}") from None
+        if taps.ndim != 2 or 0 in taps.shape:
+            raise ConfigError(f"taps must have shape (n_basis, duration) with both at least 1, got {taps.shape}")
+        if not np.isfinite(taps).all():
+            raise ConfigError("taps must be finite numbers")
+        taps.flags.writeable = False
+        self.taps = taps
+
+    def settings(self) -> dict[str, Any]:
+        """What makes this filter again; a family of one's own is kept as its taps if it does not say."""
+        return {"kind": "taps", "taps": self.taps.tolist()}
+
+    @property
+    def n_basis(self) -> int:
+        return int(self.taps.shape[0])
+
+    @property
+    def duration(self) -> int:
+        """Number of past steps that the filter sees."""
+        return int(self.taps.shape[1])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_basis={self.n_basis}, duration={self.duration})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Filter) and np.array_equal(self.taps, other.taps)
+
+    def __hash__(self) -> int:
+        return hash((self.taps.shape, self.taps.tobytes()))
+
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw each basis against the lag in steps; returns the matplotlib axes."""
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots()[1]
+        lags = np.arange(1, self.duration + 1)
+        for index, basis in enumerate(self.taps):
+            ax.plot(lags, basis, marker="o", label=f"basis {index + 1}", **style)
+        ax.set(xlabel="lag (steps since the spike)", ylabel="weight of the spike", title=repr(self))
+        ax.legend()
+        return ax

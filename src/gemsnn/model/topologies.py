@@ -1,0 +1,94 @@
+"""The usual graphs, as settings name them; anything else is a :class:`Topology` of one's own, or a graph file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gemsnn.errors import ConfigError
+from gemsnn.model.checks import number, whole_number
+from gemsnn.model.topology import Topology
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A way to connect inputs, hidden and visible neurons, whatever their numbers."""
+
+    kind: ClassVar[str]
+
+    def settings(self) -> dict[str, Any]:
+        """What makes it again."""
+        return {"kind": self.kind, **asdict(self)}
+
+    def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class FullyConnected(Graph):
+    """The paper's: see :meth:`Topology.fully_connected`."""
+
+    kind = "fully-connected"
+
+    def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
+        return Topology.fully_connected(n_inputs, n_hidden, n_visible)
+
+
+@dataclass(frozen=True)
+class Layers(Graph):
+    """Feed-forward layers of hidden neurons: see :meth:`Topology.layered`. ``sizes`` outweigh ``n_hidden``."""
+
+    kind = "layers"
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sizes, list | tuple):
+            raise ConfigError(f"sizes must be a list of whole numbers, got {self.sizes!r}")
+        object.__setattr__(self, "sizes", tuple(whole_number("sizes", size, 1) for size in self.sizes))
+
+    def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
+        return Topology.layered(n_inputs, self.sizes, n_visible)
+
+
+@dataclass(frozen=True)
+class RandomGraph(Graph):
+    """Each possible synapse exists with probability ``density``: see :meth:`Topology.random`."""
+
+    kind = "random"
+    density: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= number("density", self.density) <= 1:
+            raise ConfigError(f"density must lie in [0, 1], got {self.density!r}")
+        whole_number("seed", self.seed, 0)
+
+    def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
+        return Topology.random(n_inputs, n_hidden, n_visible, self.density, self.seed)
+
+
+@dataclass(frozen=True)
+class GraphFile(Graph):
+    """A graph written by :meth:`Topology.save`. Its number of hidden neurons outweighs ``n_hidden``."""
+
+    kind = "file"
+    path: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | Path):
+            raise ConfigError(f"path must be the path of a graph file, got {self.path!r}")
+        object.__setattr__(self, "path", str(self.path))
+
+    def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
+        topology = Topology.load(self.path)
+        if (topology.n_inputs, topology.n_visible) != (n_inputs, n_visible):
+            raise ConfigError(
+                f"{self.path}: a graph of {topology.n_inputs} inputs and {topology.n_visible} visible neurons, but the "
+                f"data have {n_inputs} inputs and need {n_visible} visible neurons"
+            )
+        return topology
+
+
+TOPOLOGIES: dict[str, type[Graph]] = {graph.kind: graph for graph in (FullyConnected, Layers, RandomGraph, GraphFile)}
+"""By the names that settings files use."""

@@ -1,0 +1,134 @@
+r"""The contract that every learning rule keeps, the built-in ones and a user's own.
+
+Every rule has three factors. At each step t of learning, for every neuron i, each of its sources j, and compartment k,
+
+    weight_ji <- weight_ji + learning_rate * sum_k signal_{i,k} <post_{i,k} pre_{j,k}>_gamma ,
+
+where pre is the trace of the source's spikes, and <f>_gamma <- gamma <f>_gamma + f. The engines compute this; a
+rule says
+
+* ``post``: the factor of a hidden neuron. A visible neuron's is its error, spike - probability;
+* ``broadcast``: what the central processor sends to visible and to hidden neurons, from the log-weights
+  v^k <- kappa v^k + log p(visible spikes) and their SoftMax, the importance weights; these are the learning signals;
+* ``local`` (only where each hidden neuron makes a signal of its own out of what it is sent and of what comes back
+  through its synapses onto visible neurons);
+* ``messages``: which of these numbers really travel, and so what learning costs in communication.
+
+The three functions are plain functions of numbers and arrays, written in the part of Python that Numba compiles (loops,
+arithmetic, ``math``): the reference engine calls them as they are, the compiled engine compiles them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.errors import ConfigError
+from gemsnn.model import Network
+from gemsnn.model.checks import number
+
+Array = NDArray[Any]
+
+
+class Communication(NamedTuple):
+    """Real numbers sent at each learning step."""
+
+    to_processor: int  #: each visible neuron (or winner-take-all circuit) reports one loss per compartment
+    to_neurons: int  #: the learning signals that the central processor sends
+    sent_back: int = 0  #: numbers that visible neurons send back through the synapses of hidden neurons
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What every rule has; a rule is a frozen dataclass that adds its own settings and its three factors.
+
+    Parameters
+    ----------
+    learning_rate
+        Step size eta.
+    kappa
+        Memory of the log-weights, in (0, 1].
+    gamma
+        Memory of the eligibility, in (0, 1].
+    """
+
+    learning_rate: float = 1e-3
+    kappa: float = 0.9
+    gamma: float = 0.9
+
+    def __post_init__(self) -> None:
+        self.check_not_negative("learning_rate")
+        for name in ("kappa", "gamma"):
+            if not 0 < number(name, getattr(self, name)) <= 1:
+                raise ConfigError(f"{name} must lie in (0, 1], got {getattr(self, name)!r}")
+
+    def check_not_negative(self, name: str) -> None:
+        """Refuse a setting that is not a finite number of at least 0."""
+        if number(name, getattr(self, name)) < 0:
+            raise ConfigError(f"{name} must be a finite number of at least 0, got {getattr(self, name)!r}")
+
+    # ---- the three factors ------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def post(spikes: Array, probability: Array, post: Array) -> None:
+        """Write (n, K) post factors of hidden neurons, from their spikes and probabilities: by default the errors."""
+        for i in range(spikes.shape[0]):
+            for k in range(spikes.shape[1]):
+                post[i, k] = spikes[i, k] - probability[i, k]
+
+    @staticmethod
+    def broadcast(
+        settings: Array, log_weights: Array, importance: Array, memory: Array, visible: Array, hidden: Array
+    ) -> None:
+        """Write the signals of visible and of hidden neurons, (K,) each, from log-weights and importance, (K,) each.
+
+        ``settings`` are the numbers of :meth:`numbers`; ``memory`` is the processor's own, zeros before the first step.
+        """
+        raise NotImplementedError
+
+    local: ClassVar[Any] = None
+    """None, or a function (settings, hidden, errors, reach, spikes, memory, signals) that writes the (n, K) signals of
+    n hidden neurons: from what each is sent, ``hidden`` (K,); the visible neurons' ``errors`` (K, n_visible); the sums
+    over bases of the weights by which it reaches them, ``reach`` (n, n_visible); its ``spikes`` (n, K) of this step;
+    and ``memory`` (n, neuron_memory), each neuron's own, zeros before the first step."""
+
+    # ---- what it needs ----------------------------------------------------------------------------------------------
+
+    def numbers(self) -> tuple[float, ...]:
+        """The rule's own settings, in the order of its fields, as the functions above get them."""
+        return tuple(float(getattr(self, field.name)) for field in own_fields(type(self)))
+
+    def processor_memory(self, n_compartments: int) -> int:
+        """How many numbers the central processor remembers from step to step, besides the log-weights."""
+        return 0
+
+    neuron_memory: ClassVar[int] = 0
+    """How many numbers each hidden neuron remembers for :attr:`local`."""
+
+    def refuse(self, n_compartments: int) -> str | None:
+        """Why hidden neurons could not learn with so many compartments; None if they can."""
+        return None
+
+    # ---- what it costs ----------------------------------------------------------------------------------------------
+
+    def messages(self, visible: Array, hidden: Array) -> tuple[Array, Array]:
+        """Of the (K,) signals, what has to be sent to each visible and to each hidden neuron: by default all."""
+        return visible, hidden
+
+    def communication(self, network: Network, n_compartments: int) -> Communication:
+        """Loads of a learning step with K compartments, as formulas."""
+        K, circuits = n_compartments, network.circuits.visible
+        units = int(circuits.bernoulli.sum()) + len(circuits.competing)
+        to_visible, to_hidden = self.messages(np.zeros(K), np.zeros(K))
+        sent = to_visible.size * network.n_visible + to_hidden.size * network.n_hidden
+        reaching = network.topology.mask[network.n_hidden :, network.n_inputs : network.n_inputs + network.n_hidden]
+        return Communication(K * units, sent, 0 if self.local is None else K * int(reaching.sum()))
+
+
+def own_fields(rule: type[Rule]) -> list[Any]:
+    """The dataclass fields that a rule adds."""
+    common = {field.name for field in fields(Rule)}
+    return [field for field in fields(rule) if field.name not in common]

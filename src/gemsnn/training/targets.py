@@ -1,0 +1,31 @@
+"""What the visible neurons shall do while an example is learned: the pattern of its class, of its labels, or its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.training.data import Examples
+
+
+def desired(examples: Examples, index: int, n_visible: int) -> NDArray[np.uint8]:
+    """(T, n_visible) desired spikes of an example.
+
+    A class's neuron spikes at every step and the others never; so do the neurons of several labels; and an example that
+    has a spike pattern of its own is to be answered by that.
+    """
+    own = examples.target(index)
+    if own is not None:
+        return np.ascontiguousarray(own, dtype=np.uint8)
+    labels: NDArray[Any] | None = examples.labels
+    assert labels is not None  # an example without a pattern has labels
+    spiking = np.arange(n_visible) == labels[index] if labels.ndim == 1 else labels[index]
+    return np.repeat(np.asarray(spiking, dtype=np.uint8)[None], int(examples.lengths[index]), axis=0)
+
+
+def strata(examples: Examples) -> NDArray[np.int64]:
+    """(n,) groups that a hold-out takes the same share of: the classes; one group where there are none."""
+    labels = examples.labels
+    return labels if labels is not None and labels.ndim == 1 else np.zeros(len(examples), dtype=np.int64)
