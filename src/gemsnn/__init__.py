@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from gemsnn import events, inference, learning, metrics, model
 from gemsnn._version import __version__
-from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
+from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError, WriteError
 from gemsnn.inference import Prediction, log_likelihood, predict, predict_anytime, sample
 from gemsnn.learning import GEM, LearnResult, Stream, StreamInfo, learn
 from gemsnn.model import Exponential, Filter, Network, Parameters, RaisedCosine, Topology
@@ -30,6 +30,7 @@ __all__ = [
     "Stream",
     "StreamInfo",
     "Topology",
+    "WriteError",
     "__version__",
     "events",
     "inference",

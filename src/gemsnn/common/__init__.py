@@ -1,0 +1,1 @@
+"""What several rooms share and none of them owns: it knows nothing of neural networks."""
