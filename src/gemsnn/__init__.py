@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from gemsnn import events, inference, learning, metrics, model, rules
 from gemsnn._version import __version__
-from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
+from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError, WriteError
 from gemsnn.inference import Prediction, log_likelihood, predict, predict_anytime, sample
 from gemsnn.learning import LearnResult, Stream, StreamInfo, learn
 from gemsnn.model import Circuit, Exponential, Filter, Network, Parameters, RaisedCosine, Topology
@@ -35,6 +35,7 @@ __all__ = [
     "Stream",
     "StreamInfo",
     "Topology",
+    "WriteError",
     "__version__",
     "events",
     "inference",

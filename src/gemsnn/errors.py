@@ -19,3 +19,7 @@ class DataError(GemsnnError, ValueError):
 
 class CheckpointError(GemsnnError, RuntimeError):
     """A checkpoint, model file or run directory cannot be used."""
+
+
+class WriteError(GemsnnError, OSError):
+    """A file cannot be written: the disk is full, the folder is not there or not yours."""

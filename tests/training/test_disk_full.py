@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 import toy
 
-from gemsnn import CheckpointError
+from gemsnn import WriteError
 from gemsnn.cli import main
 from gemsnn.events import open_prepared
 from gemsnn.training import RunDirectory, train
@@ -60,11 +60,11 @@ def test_a_full_disk_is_told_and_the_run_goes_on_after_space_is_made(small_disk,
     """At position 20 an evaluation writes models and metrics; with 8 kB left, checkpoints are cut in the middle."""
     directory = small_disk / "run"
     disk = FillDisk(small_disk, position, leave)
-    with pytest.raises(CheckpointError, match=r"the disk is full; make space, then continue with --resume"):
+    with pytest.raises(WriteError, match=r"the disk is full; make space, then continue with --resume"):
         train(CONFIG, data, directory, observers=[disk])
     intact = RunDirectory(directory).checkpoints.read_newest()
     assert intact.state.progress.position == position
-    with pytest.raises(CheckpointError, match="the disk is full"):  # still full
+    with pytest.raises(WriteError, match="the disk is full"):  # still full
         train(CONFIG, data, directory, resume=True)
     assert RunDirectory(directory).checkpoints.read_newest().state.progress.position == position
     disk.filler.unlink()
@@ -90,7 +90,7 @@ def test_a_checkpoint_that_cannot_be_written_whole_leaves_the_earlier_ones(data,
     train(CONFIG, data, directory, stop=lambda: next(stop))
     before = {path: path.read_bytes() for path in directory.rglob("*.safetensors")}
     size = min(map(len, before.values()))
-    with files_of_at_most(size // 2), pytest.raises(CheckpointError, match="cannot be written"):
+    with files_of_at_most(size // 2), pytest.raises(WriteError, match="cannot be written"):
         train(CONFIG, data, directory, resume=True)
     assert {path: path.read_bytes() for path in directory.rglob("*.safetensors")} == before
     assert not list(directory.rglob("*.partial"))

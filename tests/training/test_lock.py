@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemsnn import CheckpointError
+from gemsnn import CheckpointError, WriteError
 from gemsnn.training.lock import locked
 
 HOLDER = """
@@ -53,5 +53,5 @@ def test_the_lock_can_be_taken_again_and_again(tmp_path):
 
 
 def test_a_directory_that_cannot_be_written_is_told(tmp_path):
-    with pytest.raises(CheckpointError, match="lock: cannot be written"), locked(Path(tmp_path / "missing")):
+    with pytest.raises(WriteError, match="lock: cannot be written"), locked(Path(tmp_path / "missing")):
         pass

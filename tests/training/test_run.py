@@ -4,7 +4,7 @@ import shutil
 import pytest
 import toy
 
-from gemsnn import CheckpointError, ConfigError
+from gemsnn import CheckpointError, ConfigError, WriteError
 from gemsnn.events import open_prepared
 from gemsnn.training import CheckpointWarning, RunDirectory, load_model, read_config, train
 
@@ -216,7 +216,7 @@ def test_impossible_settings_leave_no_trace(data, tmp_path):
 
 def test_a_place_that_cannot_be_written_is_told(data, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match="cannot be written"):
+    with pytest.raises(WriteError, match="cannot be written"):
         train(toy.config(), data, tmp_path / "file" / "run")
 
 

@@ -18,7 +18,6 @@ An address outside the sensor means that nothing after it, and perhaps nothing b
 a jump in time leaves what came before it good.
 """
 
-import os
 import re
 from os import PathLike
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gemsnn.common.files import write_whole
 from gemsnn.errors import DataError
 from gemsnn.events.files import read_bytes, unwrap, warn_of_damage, whole_records
 from gemsnn.events.records import EVENT_DTYPE, Events, as_events
@@ -149,15 +149,7 @@ def write_aedat(path: str | PathLike[str], events: Events, *, comments: tuple[st
         Lines to add to the header. Simulated events must carry `SIMULATED_LINE`.
     """
     file = Path(path)
-    data = encode_aedat(events, str(file), comments)
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(data)
-        os.replace(partial, file)
-    except OSError as error:
-        raise DataError(f"{file}: cannot be written: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(file, encode_aedat(events, str(file), comments))
 
 
 def encode_aedat(events: Events, name: str = "events", comments: tuple[str, ...] = ()) -> bytes:

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
+from gemsnn.common.splits import stratified_share
 from gemsnn.errors import DataError, ShapeError
 from gemsnn.events.binning import Preprocessing
 from gemsnn.events.records import Events, as_events
@@ -466,14 +467,12 @@ def stratified_split(labels: NDArray[Any], test_fraction: float, seed: int) -> N
     if not 0 <= test_fraction <= 1:
         raise DataError(f"the share of test examples must lie in 0..1, not {test_fraction}")
     rng = np.random.default_rng(seed)
-    names = np.full(len(labels), "train", dtype="<U5")
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        n_test = round(test_fraction * len(members))
-        if 0 < test_fraction < 1 and len(members) > 1:
-            n_test = min(max(n_test, 1), len(members) - 1)
-        names[rng.permutation(members)[:n_test]] = "test"
-    return names
+
+    def count(n: int) -> int:
+        share = round(test_fraction * n)
+        return min(max(share, 1), n - 1) if 0 < test_fraction < 1 and n > 1 else share
+
+    return np.where(stratified_share(labels, count, lambda _, n: rng.permutation(n)), "test", "train")
 
 
 class _Digest:

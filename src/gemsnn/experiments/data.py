@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from gemsnn.common.files import remove_partial_files
 from gemsnn.errors import DataError
 from gemsnn.events import PreparedData, open_prepared, simulate_prepared
 from gemsnn.events.prepared import SPLITS, Example, PreparedWriter, SplitName, stratified_split
 from gemsnn.experiments.protocol import Protocol
-from gemsnn.training.files import remove_partial_files
 
 
 def simulated_file(folder: Path, protocol: Protocol, advance: Callable[[], None] = lambda: None) -> Path:

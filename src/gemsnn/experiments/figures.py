@@ -28,11 +28,11 @@ from matplotlib.ticker import (
 )
 from numpy.typing import NDArray
 
+from gemsnn.common.files import write_whole
 from gemsnn.experiments.claims import CHOICE_NAMES
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.results import Choice, DecoderName, Results
 from gemsnn.experiments.statistics import Estimate
-from gemsnn.training.files import write_whole
 
 INK = "#1f2933"
 # Middle tones, readable on white and on near-black.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gemsnn.common.files import write_whole
 from gemsnn.events import PreparedData, open_prepared
 from gemsnn.experiments import figures
 from gemsnn.experiments.claims import Claim, as_records, judge
@@ -19,7 +20,6 @@ from gemsnn.experiments.report import report
 from gemsnn.experiments.results import Results, gather, read_results, to_json, versions, write_results
 from gemsnn.experiments.sweep import Ended, Executor, Run, planned, run_directory, sweep
 from gemsnn.training import read_config
-from gemsnn.training.files import write_whole
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
+from gemsnn.common.files import write_whole
 from gemsnn.errors import DataError
 from gemsnn.experiments.protocol import Protocol
 from gemsnn.experiments.statistics import Estimate, estimate
 from gemsnn.experiments.sweep import Ended, Run
-from gemsnn.training.files import write_whole
 
 FORMAT, VERSION = "gemsnn results", 1
 

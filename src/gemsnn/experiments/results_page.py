@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gemsnn.common.files import write_whole
 from gemsnn.errors import GemsnnError
 from gemsnn.experiments.claims import CHOICE_NAMES
 from gemsnn.experiments.results import CHOICES, DecoderName, Results, read_results
 from gemsnn.experiments.statistics import Estimate
-from gemsnn.training.files import write_whole
 
 BEGIN, END = "<!-- discussion: begin -->", "<!-- discussion: end -->"
 NOTHING_YET = "\n\n"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gemsnn._version import __version__
+from gemsnn.common.files import write_whole
 from gemsnn.errors import ConfigError, GemsnnError
 from gemsnn.events import open_prepared
 from gemsnn.experiments.protocol import Protocol
@@ -157,11 +158,9 @@ class _Reporter:
         last = trainer.state.progress.last
         accuracy = None if last is None or last["validation"] is None else last["validation"]["accuracy"]
         note = {"position": trainer.position, "total": trainer.total, "validation_accuracy": accuracy}
-        partial = self._file.with_name(f".{self._file.name}.{os.getpid()}.partial")
         try:
             self._file.parent.mkdir(exist_ok=True)
-            partial.write_text(json.dumps(note))
-            partial.replace(self._file)
+            write_whole(self._file, json.dumps(note).encode())
         except OSError:
             pass  # only for the display
         self._written = time.monotonic()

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from gemsnn.common.files import remove_partial_files, sync_directory, writing
 from gemsnn.errors import CheckpointError
 from gemsnn.model import Parameters
-from gemsnn.training.files import remove_partial_files, sync_directory, writing
 from gemsnn.training.tensors import DamagedFileError, read_tensors, write_tensors
 from gemsnn.training.trainer import Progress, TrainingState
 

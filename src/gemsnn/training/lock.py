@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gemsnn.common.files import writing
 from gemsnn.errors import CheckpointError
-from gemsnn.training.files import writing
 
 LOCK = "lock"
 

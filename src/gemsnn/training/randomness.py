@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gemsnn.common import splits
 
 
 class Purpose(IntEnum):
@@ -40,24 +43,20 @@ def epoch_order(n: int, seed: int, epoch: int) -> NDArray[np.intp]:
     return shuffled(n, seed, Purpose.ORDER, epoch)
 
 
-def stratified_order(labels: NDArray[np.int64], seed: int) -> NDArray[np.intp]:
+def stratified_order(labels: NDArray[Any], seed: int) -> NDArray[np.intp]:
     """A random order whose every beginning holds the classes in nearly the right proportion."""
-    rank = np.empty(len(labels))
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        rank[members[shuffled(len(members), seed, Purpose.HOLD_OUT, int(label))]] = (
-            np.arange(len(members)) + 0.5
-        ) / len(members)
-    return np.argsort(rank, kind="stable")
+    return splits.stratified_order(labels, _hold_out_draw(seed))
 
 
-def hold_out(labels: NDArray[np.int64], fraction: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def hold_out(labels: NDArray[Any], fraction: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Indices to train on and to validate on: the same share of each class, which always keeps one to train on."""
-    held = np.zeros(len(labels), dtype=bool)
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        count = round(fraction * len(members))
-        if fraction > 0:
-            count = min(max(count, 1), len(members) - 1)
-        held[members[shuffled(len(members), seed, Purpose.HOLD_OUT, int(label))[:count]]] = True
+
+    def count(n: int) -> int:
+        return min(max(round(fraction * n), 1), n - 1) if fraction > 0 else 0
+
+    held = splits.stratified_share(labels, count, _hold_out_draw(seed))
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _hold_out_draw(seed: int) -> splits.Draw:
+    return lambda label, n: shuffled(n, seed, Purpose.HOLD_OUT, label)

@@ -23,12 +23,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gemsnn.errors import CheckpointError, ConfigError
+from gemsnn.common.files import remove_partial_files, write_whole, writing
+from gemsnn.errors import CheckpointError, ConfigError, WriteError
 from gemsnn.metrics import communication
 from gemsnn.training.checkpoints import Checkpoint, Checkpoints
 from gemsnn.training.config import TrainingConfig, differences, write_config
 from gemsnn.training.data import Data
-from gemsnn.training.files import remove_partial_files, write_whole, writing
 from gemsnn.training.lock import locked
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer
@@ -147,11 +147,14 @@ def train(
         else:
             recorder.begin()
         watching = observers(run, trainer) if callable(observers) else observers
-        finished = trainer.run(recorder, *watching, stop=stop)
-        if finished:
-            recorder.finish()
-        else:
-            recorder.save()
+        try:
+            finished = trainer.run(recorder, *watching, stop=stop)
+            if finished:
+                recorder.finish()
+            else:
+                recorder.save()
+        except WriteError as error:
+            raise WriteError(f"{error}, then continue with --resume. Earlier checkpoints are intact") from error
     status: Any = "interrupted" if not finished else "stopped early" if trainer.stopped_early else "finished"
     return Outcome(status, trainer)
 

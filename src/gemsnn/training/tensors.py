@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from gemsnn.common.files import write_whole
 from gemsnn.errors import CheckpointError
-from gemsnn.training.files import write_whole
 
 KEY = "gemsnn"
 

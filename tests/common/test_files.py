@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gemsnn import CheckpointError
-from gemsnn.training.files import remove_partial_files, write_whole
+from gemsnn import WriteError
+from gemsnn.common.files import remove_partial_files, replacing, write_whole
 
 CONTENTS = (b"a" * 3_000_000, b"b" * 1_000_000)
 
@@ -35,7 +35,7 @@ def test_a_reader_never_meets_a_file_that_is_written_in_part(tmp_path):
 
 def test_content_is_on_the_disk_before_the_name_points_to_it(tmp_path):
     """The order of the system calls: write, fsync the file, rename, fsync the directory."""
-    script = "import sys; from pathlib import Path; from gemsnn.training.files import write_whole\n"
+    script = "import sys; from pathlib import Path; from gemsnn.common.files import write_whole\n"
     script += "write_whole(Path(sys.argv[1]), b'content')"
     calls = tmp_path / "calls"
     tracer = ["strace", "-f", "-o", str(calls), "-e", "trace=write,fsync,rename,renameat,renameat2"]
@@ -54,16 +54,62 @@ def test_content_is_on_the_disk_before_the_name_points_to_it(tmp_path):
 def test_what_cannot_be_written_leaves_the_old_content_and_nothing_else(tmp_path):
     path = tmp_path / "folder"
     path.mkdir()  # a directory of that name cannot be replaced by a file
-    with pytest.raises(CheckpointError, match=r"folder: cannot be written: .*; mend that, then continue with --resume"):
+    with pytest.raises(WriteError, match=r"folder: cannot be written: it is a directory$"):
         write_whole(path, b"content")
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(CheckpointError, match="No such file or directory"):
+    with pytest.raises(WriteError, match="No such file or directory"):
         write_whole(Path(tmp_path / "nowhere" / "file"), b"content")
 
 
+def test_a_device_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(WriteError, match=r"pipe: cannot be written: it is a device or a pipe, not a file"):
+        write_whole(tmp_path / "pipe", b"content")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_what_a_planted_link_points_to_is_not_touched(tmp_path, monkeypatch):
+    """Even with the random part of the name guessed."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    monkeypatch.setattr("secrets.token_hex", lambda n: "00" * n)
+    link = tmp_path / f".file.{os.getpid()}.00000000.partial"
+    link.symlink_to(victim)
+    with pytest.raises(WriteError, match="file: cannot be written: File exists"):
+        write_whole(tmp_path / "file", b"content")
+    assert victim.read_bytes() == b"precious"
+    assert link.is_symlink()
+
+
+def test_a_stream_that_is_left_by_an_exception_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "file"
+    write_whole(path, b"old")
+
+    def interrupted() -> None:
+        with replacing(path) as stream:
+            stream.write(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_new_file_may_be_read_by_whoever_the_mask_of_the_process_allows(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "file", b"content")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
 def test_only_half_written_files_are_cleared_away(tmp_path):
-    keep = [tmp_path / "model.safetensors", tmp_path / ".hidden", tmp_path / "my.partial"]
-    for path in (*keep, tmp_path / f".model.safetensors.{os.getpid()}.partial"):
+    keep = [tmp_path / name for name in ("model.safetensors", ".hidden", "my.partial", ".mine.partial")]
+    for path in (*keep, tmp_path / f".model.safetensors.{os.getpid()}.partial", tmp_path / ".a.12.0a1b2c3d.partial"):
         path.write_bytes(b"")
+    keep.append(tmp_path / ".folder.12.partial")
+    keep[-1].mkdir()
     remove_partial_files(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted(keep)

@@ -1,0 +1,51 @@
+"""Splits and orders that give each class its share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Draw = Callable[[int, int], NDArray[np.intp]]
+"""A random order of n things, given the class and n."""
+
+
+def strata(labels: NDArray[Any] | None, n: int) -> NDArray[np.int64]:
+    """(n,) numbers 0, 1, ...: which examples are to be shared out alike.
+
+    Of (n,) labels the class; of (n, C) 0/1 where several labels can hold at once, the combination; where there are no
+    labels, all are one class.
+
+    Examples
+    --------
+    >>> strata(np.array([[1, 0], [1, 1], [1, 0]]), 3)
+    array([0, 1, 0])
+    """
+    if labels is None:
+        return np.zeros(n, dtype=np.int64)
+    return np.unique(labels, axis=0, return_inverse=True)[1].astype(np.int64).reshape(n)
+
+
+def stratified_share(labels: NDArray[Any], count: Callable[[int], int], draw: Draw) -> NDArray[np.bool_]:
+    """(n,) True for `count(size)` examples of each class, drawn at random."""
+    taken = np.zeros(len(labels), dtype=np.bool_)
+    for members in _drawn(labels, draw):
+        taken[members[: count(len(members))]] = True
+    return taken
+
+
+def stratified_order(labels: NDArray[Any], draw: Draw) -> NDArray[np.intp]:
+    """A random order whose every beginning holds the classes in nearly the right proportion."""
+    rank = np.empty(len(labels))
+    for members in _drawn(labels, draw):
+        rank[members] = (np.arange(len(members)) + 0.5) / len(members)
+    return np.argsort(rank, kind="stable")
+
+
+def _drawn(labels: NDArray[Any], draw: Draw) -> Iterator[NDArray[np.intp]]:
+    """The members of each class, in random order."""
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        yield members[draw(int(label), len(members))]
