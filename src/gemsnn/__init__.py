@@ -11,7 +11,7 @@ from gemsnn.model import Circuit, Exponential, Filter, Network, Parameters, Rais
 from gemsnn.rules import GEM, IW, MB, Feedback
 
 if TYPE_CHECKING:
-    from gemsnn.estimator import GEMClassifier
+    from gemsnn.estimator import GEMClassifier, SpikingClassifier
 
 __all__ = [
     "GEM",
@@ -32,6 +32,7 @@ __all__ = [
     "Prediction",
     "RaisedCosine",
     "ShapeError",
+    "SpikingClassifier",
     "Stream",
     "StreamInfo",
     "Topology",
@@ -53,8 +54,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load what needs scikit-learn only when it is used: importing that takes longer than all the rest."""
-    if name == "GEMClassifier":
-        from gemsnn.estimator import GEMClassifier
+    if name in ("GEMClassifier", "SpikingClassifier"):
+        from gemsnn import estimator
 
-        return GEMClassifier
+        return getattr(estimator, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

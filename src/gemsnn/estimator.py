@@ -1,7 +1,8 @@
-"""``GEMClassifier``: training and prediction with scikit-learn's conventions."""
+"""``SpikingClassifier`` and ``GEMClassifier``: training and prediction with scikit-learn's conventions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from os import PathLike
 from typing import Any, Self
@@ -15,32 +16,36 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
-from gemsnn.inference import Prediction, class_patterns
+from gemsnn.inference import Prediction
 from gemsnn.model import Filter, Network, Parameters
 from gemsnn.model.checks import spike_array
+from gemsnn.rules import Rule
 from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.display import display
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.shift import Shift
+from gemsnn.training.targets import desired
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer, learn_example
 
-_DEFAULT: dict[str, Any] = {name: field.default for name, field in TrainingConfig.model_fields.items()}
-_NOT_SETTINGS = {"random_state", "verbose"}
+_NOT_SETTINGS = {"learning_rate", "random_state", "verbose"}
 
 
-class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifier of spike sequences: a probabilistic spiking network trained online by GEM-VLSNN.
+class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifier of spike sequences: a probabilistic spiking network, trained online by any rule.
 
-    ``X`` is (n, T, n_inputs) of 0/1, ``y`` any n labels. Settings are those of :class:`gemsnn.training.TrainingConfig`,
-    where they are explained, and have its defaults; only these differ:
+    ``X`` is (n, T, n_inputs) of 0/1, or a list of (T_i, n_inputs) of different lengths; ``y`` any n labels. Settings
+    are those of :class:`gemsnn.training.TrainingConfig`, where they are explained; None, the default, stands for its
+    default, the best that we know. Only these differ:
 
     Parameters
     ----------
+    rule
+        How it learns: a :class:`gemsnn.rules.Rule`, a name, or its settings as a table.
+    learning_rate
+        The rule's, if it shall differ.
     validation_fraction
         Share of each class held out of ``X``; the model is then the best one on it, else (0, the default) the last one.
-    synaptic_filter, somatic_filter
-        A ``gemsnn.RaisedCosine`` or ``gemsnn.Exponential``, or their settings; None for the default.
     grid
         (rows, columns) that the inputs of ``X`` lie on, if they do: examples then move a little while they are learned
         (``shift``), which makes fewer of them go further. Inputs are counted along the rows, plane by plane.
@@ -68,56 +73,62 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> y = np.array(["low", "high"] * 30)
     >>> X = rng.random((60, 20, 8)) < np.where(y == "low", 0.1, 0.5)[:, None, None]
-    >>> classifier = gemsnn.GEMClassifier(n_hidden=5, learning_rate=1e-2, epochs=2).fit(X[:40], y[:40])
+    >>> classifier = gemsnn.SpikingClassifier(n_hidden=5, learning_rate=1e-2, epochs=2).fit(X[:40], y[:40])
     >>> bool(classifier.score(X[40:], y[40:]) > 0.8)
     True
     >>> classifier.predict_proba(X[40:]).shape
     (20, 2)
     """
 
+    _preset: str | None = None
+
     def __init__(
         self,
-        n_hidden: int = _DEFAULT["n_hidden"],
-        n_compartments: int = _DEFAULT["n_compartments"],
-        inference_compartments: int | None = _DEFAULT["inference_compartments"],
-        decoder: str = _DEFAULT["decoder"],
+        n_hidden: int | None = None,
+        n_compartments: int | None = None,
+        inference_compartments: int | None = None,
+        decoder: str | None = None,
+        rule: Rule | dict[str, Any] | str | None = None,
         *,
-        learning_rate: float = _DEFAULT["learning_rate"],
-        kappa: float = _DEFAULT["kappa"],
-        gamma: float = _DEFAULT["gamma"],
-        centred: bool = _DEFAULT["centred"],
-        feedback: float = _DEFAULT["feedback"],
-        epochs: int = _DEFAULT["epochs"],
-        max_time_samples: int | None = _DEFAULT["max_time_samples"],
-        learning_rate_schedule: str = _DEFAULT["learning_rate_schedule"],
-        learning_rate_floor: float = _DEFAULT["learning_rate_floor"],
-        average_last: float = _DEFAULT["average_last"],
-        shift: int | None = _DEFAULT["shift"],
-        grid: tuple[int, int] | None = _DEFAULT["grid"],
+        learning_rate: float | None = None,
+        topology: dict[str, Any] | str | None = None,
+        readout: str | None = None,
         synaptic_filter: Filter | dict[str, Any] | None = None,
         somatic_filter: Filter | dict[str, Any] | None = None,
-        visible_memory: bool = _DEFAULT["visible_memory"],
-        hidden_bias: float = _DEFAULT["hidden_bias"],
-        visible_bias: float = _DEFAULT["visible_bias"],
-        weight_scale: float = _DEFAULT["weight_scale"],
+        visible_memory: bool | None = None,
+        hidden_bias: float | None = None,
+        visible_bias: float | None = None,
+        weight_scale: float | None = None,
+        epochs: int | None = None,
+        max_time_samples: int | None = None,
+        learning_rate_schedule: str | None = None,
+        learning_rate_floor: float | None = None,
+        average_last: float | None = None,
+        shift: int | None = None,
+        grid: tuple[int, int] | None = None,
         validation_fraction: float = 0.0,
-        eval_every: int | None = _DEFAULT["eval_every"],
-        select_by: str = _DEFAULT["select_by"],
-        patience: int | None = _DEFAULT["patience"],
+        eval_every: int | None = None,
+        select_by: str | None = None,
+        patience: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
-        dtype: str = _DEFAULT["dtype"],
-        threads: int = _DEFAULT["threads"],
+        dtype: str | None = None,
+        threads: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_hidden = n_hidden
         self.n_compartments = n_compartments
         self.inference_compartments = inference_compartments
         self.decoder = decoder
+        self.rule = rule
         self.learning_rate = learning_rate
-        self.kappa = kappa
-        self.gamma = gamma
-        self.centred = centred
-        self.feedback = feedback
+        self.topology = topology
+        self.readout = readout
+        self.synaptic_filter = synaptic_filter
+        self.somatic_filter = somatic_filter
+        self.visible_memory = visible_memory
+        self.hidden_bias = hidden_bias
+        self.visible_bias = visible_bias
+        self.weight_scale = weight_scale
         self.epochs = epochs
         self.max_time_samples = max_time_samples
         self.learning_rate_schedule = learning_rate_schedule
@@ -125,12 +136,6 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.average_last = average_last
         self.shift = shift
         self.grid = grid
-        self.synaptic_filter = synaptic_filter
-        self.somatic_filter = somatic_filter
-        self.visible_memory = visible_memory
-        self.hidden_bias = hidden_bias
-        self.visible_bias = visible_bias
-        self.weight_scale = weight_scale
         self.validation_fraction = validation_fraction
         self.eval_every = eval_every
         self.select_by = select_by
@@ -162,7 +167,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             trainer.run(*watching)
         parameters = trainer.parameters() if memory.best is None else memory.best
         self._set_fitted(
-            config, classes, trainer.network, parameters, spikes.shape[1], trainer.position, memory.history
+            config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history
         )
         return self
 
@@ -178,8 +183,8 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ConfigError("the first call of partial_fit must name all classes: partial_fit(X, y, classes=...)")
             known = np.unique(column_or_1d(classes))
             config = self._config(self._seed())
-            network = config.network(spikes.shape[2], len(known))
-            self._set_fitted(config, known, network, config.initial_parameters(network), spikes.shape[1], 0, [])
+            network = config.network(spikes[0].shape[1], len(known))
+            self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [])
         elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             raise ConfigError(f"classes are {self.classes_.tolist()} since the first call; they cannot change")
         self._check_inputs(spikes)
@@ -187,13 +192,14 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if strange.any():
             raise DataError(f"y holds {labels[strange][0]!r}, which is not among the classes {self.classes_.tolist()}")
         config = self._config(self.model_.seed)
-        patterns, shift = class_patterns(len(self.classes_), spikes.shape[1]), Shift(config, spikes.shape[2])
-        rule, parameters, position = config.rule(0, 1), self.parameters_, self.n_examples_seen_
-        for inputs, index in zip(spikes, np.searchsorted(self.classes_, labels), strict=True):
-            shown = shift(inputs, position)
-            parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, patterns[index], position)
+        examples = ArrayExamples(spikes, np.searchsorted(self.classes_, labels).astype(np.int64))
+        rule, shift = config.rule_at(0, 1), Shift(config, self.n_features_in_)
+        parameters, position = self.parameters_, self.n_examples_seen_
+        for index in range(len(examples)):
+            shown, target = shift(examples[index], position), desired(examples, index, len(self.classes_))
+            parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, target, position)
             position += 1
-        self._set_fitted(config, self.classes_, self.network_, parameters, spikes.shape[1], position)
+        self._set_fitted(config, self.classes_, self.network_, parameters, self.model_.n_steps, position)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -227,11 +233,10 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ---- inside
 
     def _config(self, seed: int) -> TrainingConfig:
-        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_SETTINGS}
-        for name in ("synaptic_filter", "somatic_filter"):
-            if settings[name] is None:
-                del settings[name]
-        return TrainingConfig.make(**settings, seed=seed)
+        given = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
+        settings = {name: value for name, value in given.items() if name not in _NOT_SETTINGS}
+        config = TrainingConfig.make(self._preset, **settings, seed=seed)
+        return config if self.learning_rate is None else config.changed(**{"rule.learning_rate": self.learning_rate})
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer) and not isinstance(self.random_state, bool):
@@ -261,13 +266,20 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         spikes = _checked_spikes(X)
         self._check_inputs(spikes)
         # Settings of inference may be changed after fitting, with set_params.
-        return self.model_.predict(spikes, self._config(self.model_.seed).main_decoder, threads=self.threads)
+        config = self._config(self.model_.seed)
+        return self.model_.predict(spikes, config.main_decoder, threads=config.threads)
 
-    def _check_inputs(self, spikes: NDArray[np.uint8]) -> None:
-        if spikes.shape[2] != self.n_features_in_:
+    def _check_inputs(self, spikes: Spikes) -> None:
+        if spikes[0].shape[1] != self.n_features_in_:
             raise ShapeError(
-                f"X has {spikes.shape[2]} inputs a step, but this GEMClassifier was fitted with {self.n_features_in_}"
+                f"X has {spikes[0].shape[1]} inputs a step, but this classifier was fitted with {self.n_features_in_}"
             )
+
+
+class GEMClassifier(SpikingClassifier):
+    """The classifier with the paper's rule and settings: None stands for those of ``TrainingConfig.make("paper")``."""
+
+    _preset = "paper"
 
 
 class _Memory:
@@ -286,16 +298,25 @@ class _Memory:
             self.best = trainer.parameters()
 
 
-def _checked_spikes(X: ArrayLike) -> NDArray[np.uint8]:
+Spikes = NDArray[np.uint8] | list[NDArray[np.uint8]]
+"""(n, T, n_inputs), or (T_i, n_inputs) each."""
+
+
+def _checked_spikes(X: ArrayLike | Sequence[ArrayLike]) -> Spikes:
+    if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
+        # a list, or a column of arrays as a Pipeline may pass on; equally long sequences become one array
+        arrays = [np.asarray(example) for example in X]
+        if arrays and all(array.ndim == 2 for array in arrays) and len({array.shape for array in arrays}) > 1:
+            width = arrays[0].shape[1]
+            return [spike_array(f"X[{i}]", array, {"T": None, "n_inputs": width}) for i, array in enumerate(arrays)]
+        X = np.stack(arrays) if arrays and len({array.shape for array in arrays}) == 1 else np.asarray(X, dtype=object)
     array = np.asarray(X)
-    if array.dtype == object and array.ndim == 1 and len(array):
-        array = np.stack([np.asarray(example) for example in array])  # a column of arrays, as a Pipeline may pass on
     if array.ndim != 3 or not len(array):
         raise ShapeError(f"X has shape {array.shape}, but (n, T, n_inputs) with n of at least 1 is needed")
     return spike_array("X", array, {"n": None, "T": None, "n_inputs": None})
 
 
-def _checked_pair(X: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+def _checked_pair(X: ArrayLike, y: ArrayLike) -> tuple[Spikes, NDArray[Any]]:
     spikes = _checked_spikes(X)
     if y is None:
         raise DataError("y is needed: one label an example")

@@ -69,7 +69,6 @@ def evaluate(
     import numpy as np
 
     from gemsnn.events import open_prepared
-    from gemsnn.metrics import communication
     from gemsnn.training.evaluation import evaluate as measure
     from gemsnn.training.randomness import Purpose, derived_seed
 
@@ -90,9 +89,6 @@ def evaluate(
             seed=derived_seed(trained.seed, Purpose.TEST if split is SplitName.TEST else Purpose.TRAIN),
             threads=threads,
         )
-        settings = trained.about.get("config", {})
-        K = settings.get("n_compartments", how.compartments)
-        loads = communication(trained.network, K, settings.get("feedback", 0) > 0)
         result = {
             "model": str(run),
             "position": trained.about.get("position"),
@@ -101,7 +97,7 @@ def evaluate(
             "split": split.value,
             "likelihood_samples": samples,
             **figures,
-            "communication": {"compartments": K, **loads._asdict()},
+            "communication": trained.about.get("communication"),
         }
     if as_json:
         typer.echo(json.dumps(result, allow_nan=False))
@@ -131,7 +127,6 @@ def _check_fit(model: Any, data: Any) -> None:
 
 
 def _print(result: dict[str, Any]) -> None:
-    loads = result["communication"]
     how_read = f"{result['decoder']} decoder, {result['compartments']} compartments"
     table = Table(show_header=False)
     table.add_column("figure")
@@ -144,11 +139,13 @@ def _print(result: dict[str, Any]) -> None:
         ("negative log-likelihood of the class", f"{result['nll']:.4f}"),
         ("Brier score", f"{result['brier']:.4f}"),
         ("hidden spikes a step", f"{result['hidden_spikes_per_step']:.2f}"),
-        (f"reals to the central processor, a learning step of {loads['compartments']}", str(loads["to_processor"])),
-        (f"reals to the neurons, a learning step of {loads['compartments']}", str(loads["to_neurons"])),
-        (f"reals sent back to hidden neurons, a learning step of {loads['compartments']}", str(loads["sent_back"])),
     ):
         table.add_row(name, value)
+    if loads := result["communication"]:  # a model of version 0.1 does not say
+        K = loads["compartments"]
+        table.add_row(f"reals to the central processor, a learning step of {K}", str(loads["to_processor"]))
+        table.add_row(f"reals to the neurons, a learning step of {K}", str(loads["to_neurons"]))
+        table.add_row(f"reals sent back to hidden neurons, a learning step of {K}", str(loads["sent_back"]))
     print_table(table, f"{result['model']} on {result['data']}: {how_read}")
     bins = Table()
     for column in ("confidence", "examples", "mean confidence", "accuracy"):

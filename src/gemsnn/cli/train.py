@@ -10,11 +10,15 @@ from rich.table import Column, Table
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
 from gemsnn.errors import ConfigError
+from gemsnn.rules import RULES
 
 if TYPE_CHECKING:
     from gemsnn.training import RunDirectory, Trainer, TrainingConfig
 
 _NETWORK, _LENGTH, _MACHINE = "Network and rule", "How long, and the choice of the model", "Machine"
+
+
+RuleName = StrEnum("RuleName", list(RULES))  # type: ignore[misc]
 
 
 class Decoder(StrEnum):
@@ -53,6 +57,10 @@ def train(
     compartments: Annotated[
         int | None, typer.Option(help="Compartments K while learning.", rich_help_panel=_NETWORK)
     ] = None,
+    rule: Annotated[
+        RuleName | None,
+        typer.Option(help="How it learns: by default by feedback; gem is the paper's rule.", rich_help_panel=_NETWORK),
+    ] = None,
     learning_rate: Annotated[
         float | None, typer.Option(help="Step size of the rule.", rich_help_panel=_NETWORK)
     ] = None,
@@ -81,8 +89,8 @@ def train(
         typer.Option(
             "--set",
             metavar="FIELD=VALUE",
-            help="Any other setting of the configuration, e.g. --set hidden_bias=-3. May be repeated; "
-            "the run's config.toml lists all fields.",
+            help="Any other setting of the configuration, e.g. --set hidden_bias=-3 or --set rule.gain=5. May be "
+            "repeated; the run's config.toml lists all fields.",
         ),
     ] = None,
     tensorboard: Annotated[
@@ -103,7 +111,8 @@ def train(
     flags = {
         "n_hidden": hidden,
         "n_compartments": compartments,
-        "learning_rate": learning_rate,
+        "rule": rule and rule.value,
+        "rule.learning_rate": learning_rate,
         "decoder": decoder and decoder.value,
         "inference_compartments": inference_compartments,
         "epochs": epochs,
@@ -164,13 +173,15 @@ class _Watchers:
         self._open.close()
 
     def make(self, run: "RunDirectory", trainer: "Trainer", tensorboard: bool | None) -> list[Any]:
+        from gemsnn.training.config import rule_table
         from gemsnn.training.display import display
         from gemsnn.training.tensorboard import TensorBoard, available
 
-        network, data = trainer.network, trainer.data
+        network, data, rule = trainer.network, trainer.data, rule_table(trainer.config.rule)
         say(
             f"{run.path}: {network.n_inputs} inputs, {network.n_hidden} hidden and {network.n_visible} visible "
-            f"neurons, {trainer.config.n_compartments} compartments; {len(trainer.training)} training, "
+            f"neurons, {trainer.config.n_compartments} compartments, rule {rule['kind']} "
+            f"with learning rate {rule['learning_rate']:g}; {len(trainer.training)} training, "
             f"{len(trainer.validation)} validation and {len(trainer.test)} test examples of {data.n_steps} steps"
         )
         if trainer.position:

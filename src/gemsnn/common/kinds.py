@@ -25,10 +25,13 @@ def from_table(what: str, table: Any, kinds: Mapping[str, type[Part]], default: 
     kind = values.pop("kind", default)
     if not isinstance(kind, str) or kind not in kinds:
         raise ConfigError(f"{what}.kind = {kind!r}: must be one of {', '.join(map(repr, kinds))}")
-    names = list(inspect.signature(kinds[kind]).parameters)
+    parameters = inspect.signature(kinds[kind]).parameters
     for name in values:
-        if name not in names:
-            raise ConfigError(f"{what}.{name}: {unknown(name, names)}")
+        if name not in parameters:
+            raise ConfigError(f"{what}.{name}: {unknown(name, parameters)}")
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in values:
+            raise ConfigError(f"{what}.{name} is missing: {what}.kind = {kind!r} needs it")
     try:
         return kinds[kind](**{name: None if value == "none" else value for name, value in values.items()})
     except ConfigError as error:
@@ -45,6 +48,8 @@ def unknown(name: str, known: Iterable[str]) -> str:
 
 def merged(base: Any, change: Any) -> Any:
     """A table with some of its values changed; another kind starts from that kind's own defaults."""
+    if isinstance(change, Mapping) and isinstance(base, str):
+        base = {"kind": base}
     if isinstance(change, str) and isinstance(base, Mapping):
         change = {"kind": change}
     if not isinstance(base, Mapping) or not isinstance(change, Mapping):

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from gemsnn.common.kinds import unknown
+from gemsnn.errors import ConfigError
 
 
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
@@ -15,7 +16,9 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     texts = []
     for item in error.errors():
         where = ".".join(str(part) for part in item["loc"])
-        if item["type"] == "extra_forbidden":
+        if isinstance(item.get("ctx", {}).get("error"), ConfigError):
+            texts.append(str(item["ctx"]["error"]))  # it names the field itself
+        elif item["type"] == "extra_forbidden":
             texts.append(f"{where}: {unknown(str(item['loc'][-1]), _owner(model, item['loc']).model_fields)}")
         elif not where:
             texts.append(str(item["msg"]).removeprefix("Value error, "))

@@ -37,13 +37,13 @@ def circuit_table(circuits: Circuits) -> CircuitTable:
 def sigmoid(potential: float) -> float:
     """Without overflow."""
     tail = np.exp(-abs(potential))
-    return (1.0 if potential >= 0 else tail) / (1.0 + tail)
+    return float((1.0 if potential >= 0 else tail) / (1.0 + tail))
 
 
 @jit(error_model="numpy")
 def log_sigmoid(potential: float) -> float:
     """log sigmoid(u), without overflow."""
-    return min(potential, 0.0) - np.log1p(np.exp(-abs(potential)))
+    return float(min(potential, 0.0) - np.log1p(np.exp(-abs(potential))))
 
 
 @jit(error_model="numpy")
@@ -58,7 +58,7 @@ def compete(potentials: Any, members: Any, silent: bool, probabilities: Any) -> 
         total += probabilities[i]
     for i in members:
         probabilities[i] /= total
-    return highest + np.log(total)
+    return float(highest + np.log(total))
 
 
 @jit(error_model="numpy")

@@ -27,9 +27,7 @@ def jit(**options: Any) -> Callable[[Function], Function]:
 
 def pointer(signature: Any, function: Callable[..., Any]) -> Any:
     """A function of the given signature that a kernel can be handed as an argument, without being compiled anew."""
-    return _cached(
-        lambda cache: cfunc(signature, cache=cache, fastmath=FASTMATH, error_model="numpy", nopython=True)(function)
-    )
+    return _cached(lambda cache: cfunc(signature, cache=cache, fastmath=FASTMATH, error_model="numpy")(function))
 
 
 def _cached(make: Callable[[bool], Any]) -> Any:

@@ -92,6 +92,14 @@ class Split:
         """Spikes of one example, (T, n_inputs)."""
         return _unpack(self._packed(index), self._shape)
 
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,): time steps of each example."""
+        return np.full(len(self), self._shape[0], dtype=np.int64)
+
+    def target(self, index: int) -> None:
+        """Desired spikes of an example's own: none, labels say it all."""
+
     def __iter__(self) -> Iterator[NDArray[np.bool_]]:
         return (self[i] for i in range(len(self)))
 
@@ -167,6 +175,11 @@ class PreparedData:
         except (KeyError, TypeError, ValueError, AttributeError, OSError, RuntimeError) as error:  # h5py has many ways
             self._file.close()
             raise DataError(f"{self.path}: damaged prepared file ({error}); make it again") from None
+
+    @property
+    def n_visible(self) -> int:
+        """Visible neurons that the examples need."""
+        return len(self.classes)
 
     @property
     def n_classes(self) -> int:

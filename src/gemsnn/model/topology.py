@@ -153,16 +153,16 @@ class Topology:
         """Read what :meth:`save` has written."""
         try:
             content = json.loads(Path(path).read_text())
-            sizes = [whole_number(name, content[name], 0) for name in ("n_inputs", "n_hidden", "n_visible")]
+            n_inputs, n_hidden, n_visible = content["n_inputs"], content["n_hidden"], content["n_visible"]
             synapses = np.array(content["synapses"]).reshape(-1, 2)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(f"{path}: not a graph file: {error}") from None
-        mask = _empty_mask(*sizes)
+        mask = _empty_mask(n_inputs, n_hidden, n_visible)
         limits = np.array(mask.shape)[::-1]
         if synapses.size and (synapses.dtype.kind not in "iu" or (synapses < 0).any() or (synapses >= limits).any()):
             raise ConfigError(f"{path}: synapses must be pairs [source, neuron] below {limits.tolist()}")
         mask[synapses[:, 1].astype(np.intp), synapses[:, 0].astype(np.intp)] = True
-        return cls(*sizes, mask)
+        return cls(n_inputs, n_hidden, n_visible, mask)
 
 
 def _sizes(n_inputs: int, n_hidden: int, n_visible: int) -> tuple[int, int, int]:

@@ -15,7 +15,7 @@ from gemsnn.model import Parameters
 from gemsnn.training.tensors import DamagedFileError, read_tensors, write_tensors
 from gemsnn.training.trainer import Progress, TrainingState
 
-FORMAT, VERSION = "gemsnn checkpoint", 1
+FORMAT, VERSION = "gemsnn checkpoint", 2
 KEEP = 2
 _FIELDS = ("synaptic", "somatic", "bias")
 
@@ -86,6 +86,11 @@ class Checkpoints:
 
 def _read(path: Path) -> Checkpoint:
     header, tensors = read_tensors(path, FORMAT, VERSION)
+    if header["version"] < VERSION:
+        raise CheckpointError(
+            f"{path}: written by gemsnn 0.1, whose runs this version cannot go on with; its models can still be used, "
+            "or start anew in another directory"
+        )
     try:
         progress = Progress(**header["state"])
         total = _parameters("weight_sum", tensors) if progress.averaged else None

@@ -39,13 +39,9 @@ class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
-def _part(name: str, kind: type[Any], kinds: Mapping[str, type[Any]], default: str, table: Any) -> Any:
-    """A setting that is an object: given as one, or as a table with a kind."""
-
-    def read(value: Any) -> Any:
-        return value if isinstance(value, kind) else from_table(name, value, kinds, default)
-
-    return Annotated[InstanceOf[kind], BeforeValidator(read), PlainSerializer(table)]
+def _reader(name: str, part: type[Any], kinds: Mapping[str, type[Any]], default: str) -> BeforeValidator:
+    """Reads a setting that is an object: given as one, or as a table with a kind."""
+    return BeforeValidator(lambda value: value if isinstance(value, part) else from_table(name, value, kinds, default))
 
 
 def rule_table(rule: Rule) -> dict[str, Any]:
@@ -54,10 +50,11 @@ def rule_table(rule: Rule) -> dict[str, Any]:
     return {"kind": kinds.get(type(rule), type(rule).__name__), **asdict(rule)}
 
 
-SynapticFilter = _part("synaptic_filter", Filter, FILTERS, "raised-cosine", lambda part: part.settings())
-SomaticFilter = _part("somatic_filter", Filter, FILTERS, "raised-cosine", lambda part: part.settings())
-RuleSetting = _part("rule", Rule, RULES, "feedback", rule_table)
-GraphSetting = _part("topology", Graph, TOPOLOGIES, "fully-connected", lambda part: part.settings())
+_as_table = PlainSerializer(lambda part: part.settings())
+SynapticFilter = Annotated[InstanceOf[Filter], _reader("synaptic_filter", Filter, FILTERS, "raised-cosine"), _as_table]
+SomaticFilter = Annotated[InstanceOf[Filter], _reader("somatic_filter", Filter, FILTERS, "raised-cosine"), _as_table]
+GraphSetting = Annotated[InstanceOf[Graph], _reader("topology", Graph, TOPOLOGIES, "fully-connected"), _as_table]
+RuleSetting = Annotated[InstanceOf[Rule], _reader("rule", Rule, RULES, "feedback"), PlainSerializer(rule_table)]
 Decoder = Literal["vote", "likelihood", "per-step"]
 Criterion = Literal["accuracy", "nll", "log_likelihood"]
 Compartments = Annotated[int, Field(ge=1, le=1024)]
@@ -111,7 +108,7 @@ class TrainingConfig(_Settings):
     n_compartments: Compartments = 1
     """Compartments K while learning."""
     rule: RuleSetting = Feedback()
-    """How the network learns: gem (the paper's), mb, iw or feedback, and its settings."""
+    """How the network learns: one of gemsnn.rules.RULES by its kind, and its settings."""
 
     # ---- how long, and how the step size changes
     epochs: int = Field(default=10, ge=1)

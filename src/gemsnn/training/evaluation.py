@@ -39,6 +39,7 @@ def evaluate(
     The first decoder's figures stand beside the log-likelihood; those of the others in the list ``extra_decoders``.
     """
     patterns = class_patterns(network.n_visible, examples[int(indices[0])].shape[0])
+    assert examples.labels is not None
     labels = examples.labels[indices]
     log_likelihoods: list[NDArray[np.float64]] = []
     predictions: list[list[Prediction]] = [[] for _ in decoders]

@@ -15,12 +15,12 @@ from gemsnn.errors import CheckpointError, DataError, GemsnnError
 from gemsnn.events import Preprocessing
 from gemsnn.events.records import Events
 from gemsnn.inference import Prediction, predict
-from gemsnn.model import Filter, Network, Parameters, Topology
+from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.tensors import read_tensors, write_tensors
 
-FORMAT, VERSION = "gemsnn model", 1
+FORMAT, VERSION = "gemsnn model", 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,7 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         "n_hidden": network.n_hidden,
         "n_visible": network.n_visible,
         "visible_memory": network.visible_memory,
+        "circuits": [{"neurons": list(c.neurons), "silent": c.silent} for c in network.circuits.competing],
         "classes": list(model.classes),
         "decoder": model.decoder.model_dump(),
         "n_steps": model.n_steps,
@@ -103,9 +104,13 @@ def load_model(path: str | PathLike[str]) -> Model:
     """Read a model; a damaged file, or one from a newer version, is a ``CheckpointError``."""
     header, tensors = read_tensors(Path(path), FORMAT, VERSION)
     try:
+        if header["version"] == 1:  # written by gemsnn 0.1, which knew no circuits and called decoders readouts
+            readout = header["readout"]
+            header |= {"circuits": [], "decoder": {"kind": readout["decoder"], "compartments": readout["compartments"]}}
         topology = Topology(header["n_inputs"], header["n_hidden"], header["n_visible"], tensors["mask"])
         filters = Filter(tensors["synaptic_taps"]), Filter(tensors["somatic_taps"])
-        network = Network(topology, *filters, visible_memory=header["visible_memory"])
+        circuits = [Circuit(tuple(circuit["neurons"]), circuit["silent"]) for circuit in header["circuits"]]
+        network = Network(topology, *filters, header["visible_memory"], circuits)
         parameters = Parameters(tensors["synaptic"], tensors["somatic"], tensors["bias"])
         network.check_parameters(parameters)
         choices = header["preprocessing"]

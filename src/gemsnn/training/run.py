@@ -26,6 +26,7 @@ from typing import Any, Literal, NamedTuple
 from gemsnn.common.files import remove_partial_files, write_whole, writing
 from gemsnn.errors import CheckpointError, ConfigError, WriteError
 from gemsnn.metrics import communication
+from gemsnn.model import Network, Parameters
 from gemsnn.training.checkpoints import Checkpoint, Checkpoints
 from gemsnn.training.config import TrainingConfig, differences, write_config
 from gemsnn.training.data import Data
@@ -100,6 +101,8 @@ def train(
     directory: str | PathLike[str],
     *,
     resume: bool = False,
+    network: Network | None = None,
+    parameters: Parameters | None = None,
     observers: Sequence[Observer] | Callable[[RunDirectory, Trainer], Sequence[Observer]] = (),
     stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
@@ -114,6 +117,8 @@ def train(
     resume
         Go on with the run in the directory, or begin it if there is none. Other settings or data than those of the run
         are refused. Without it a directory that holds a run is refused.
+    network, parameters
+        A network and initial parameters of one's own, in place of those that the settings describe.
     observers
         Told of every example and evaluation; or a function that makes them once the run is set up.
     stop
@@ -133,7 +138,8 @@ def train(
     >>> folder.cleanup()
     """
     run = RunDirectory(directory)
-    trainer = Trainer(config, data)  # refuses what cannot be trained before anything is written
+    # This refuses what cannot be trained before anything is written.
+    trainer = Trainer(config, data, network=network, parameters=parameters)
     with writing(run.path):
         run.path.mkdir(parents=True, exist_ok=True)
     with locked(run.path):
@@ -164,7 +170,7 @@ class _Recorder:
 
     def __init__(self, run: RunDirectory, trainer: Trainer) -> None:
         self.run, self.trainer = run, trainer
-        self._config, self._data = trainer.config.identity(), trainer.data.fingerprint
+        self._config, self._data = trainer.identity(), trainer.data.fingerprint
         self._metrics_bytes, self._metrics_digest = 0, hashlib.sha256()
         self._saved_at = time.monotonic()
         self._learning_seconds, self._timed_from = 0.0, 0
@@ -195,7 +201,7 @@ class _Recorder:
                 os.fsync(stream.fileno())
         self._metrics_bytes = found.metrics_bytes
         self._metrics_digest.update(kept)
-        self.trainer.state = found.state
+        self.trainer.adopt(found.state)
         self._timed_from = found.state.progress.position
         remove_partial_files(self.run.path)
         if not self.run.config.exists():
@@ -241,13 +247,13 @@ class _Recorder:
     def finish(self) -> None:
         trainer, progress = self.trainer, self.trainer.state.progress
         save_model(trainer.model(progress.last), self.run.model_path("final"))
-        loads = communication(trainer.network, trainer.config.n_compartments, trainer.config.feedback > 0)
+        loads = communication(trainer.network, trainer.config.rule, trainer.config.n_compartments)
         summary = {
             "format": SUMMARY_FORMAT,
             "version": SUMMARY_VERSION,
             "status": "stopped early" if trainer.stopped_early else "finished",
             "position": trainer.position,
-            "time_samples": trainer.position * trainer.data.n_steps,
+            "time_samples": progress.time_samples,
             "examples": {
                 "train": len(trainer.training),
                 "validation": len(trainer.validation),

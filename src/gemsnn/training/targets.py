@@ -1,4 +1,4 @@
-"""What the visible neurons shall do while an example is learned: the pattern of its class, of its labels, or its own."""
+"""What visible neurons shall do while an example is learned: the pattern of its class, of its labels, or its own."""
 
 from __future__ import annotations
 

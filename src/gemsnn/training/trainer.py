@@ -6,6 +6,7 @@ examples, the hold-out and every random draw. So a :class:`TrainingState` is all
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.errors import ConfigError, DataError
+from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError
 from gemsnn.learning import learn_unchecked
 from gemsnn.learning.learn import check_finite
 from gemsnn.model import Network, Parameters
@@ -122,9 +123,9 @@ class Trainer:
         _check_network(self.network, data)
         self._steps = float(data.train.lengths[self.training].mean())  # of an example, on average
         self.total = config.total_examples(len(self.training), self._steps)
-        if state is None:
-            state = TrainingState(self._initial_parameters(parameters))
-        self.state = state
+        start = self._initial_parameters(parameters)
+        self._given = None if network is None and parameters is None else _fingerprint(self.network, start)
+        self.state = TrainingState(start) if state is None else state
         self._shift = Shift(config, data.n_inputs, data.preprocessing)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
@@ -164,9 +165,34 @@ class Trainer:
         dtype = np.dtype(self.config.dtype)
         return Parameters(*((array / count).astype(dtype) for array in (total.synaptic, total.somatic, total.bias)))
 
+    def identity(self) -> dict[str, Any]:
+        """What decides the results, besides the data, as JSON values."""
+        identity = self.config.identity()
+        if self._given is not None:
+            identity["given"] = self._given
+        return identity
+
+    def adopt(self, state: TrainingState) -> None:
+        """Go on from a state; one that does not fit the network is a ``CheckpointError``."""
+        try:
+            self.network.check_parameters(state.parameters)
+            if state.parameters.dtype != np.dtype(self.config.dtype):
+                raise ConfigError(f"the weights are {state.parameters.dtype}, but the settings say {self.config.dtype}")
+            if state.weight_sum is not None:
+                self.network.check_parameters(state.weight_sum)
+        except GemsnnError as error:
+            raise CheckpointError(f"the checkpoint does not fit the network: {error}") from None
+        self.state = state
+
     def model(self, record: Record | None = None) -> Model:
         """The model as it is now; ``record`` is the evaluation that it belongs to."""
-        about = {"position": self.position, "evaluation": record, "config": self.config.identity()}
+        rule, K = self.config.rule, self.config.n_compartments
+        about = {
+            "position": self.position,
+            "evaluation": record,
+            "config": self.identity(),
+            "communication": {"compartments": K, **rule.communication(self.network, K)._asdict()},
+        }
         return Model(
             self.network,
             self.parameters(),
@@ -311,6 +337,15 @@ class Trainer:
         if by == "accuracy":
             return figures["accuracy"], -figures["nll"]
         return (-figures["nll"],) if by == "nll" else (figures["log_likelihood"],)
+
+
+def _fingerprint(network: Network, parameters: Parameters) -> str:
+    """Of parts that settings do not describe."""
+    digest = hashlib.sha256(repr((network, network.visible_memory, network.circuits.competing)).encode())
+    filters = network.synaptic_filter.taps, network.somatic_filter.taps
+    for array in (network.topology.mask, *filters, parameters.synaptic, parameters.somatic, parameters.bias):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _check_network(network: Network, data: Data) -> None:
