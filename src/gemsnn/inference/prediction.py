@@ -104,6 +104,8 @@ def check(
     whole_number("threads", threads, 1)
     sequences = Sequences(inputs, network.n_inputs)
     if how.free or patterns is None:
+        if not how.free:
+            network.circuits.check_targets("class_patterns", np.eye(network.n_visible, dtype=np.uint8))
         return Checked(how, K, sequences, None, network.n_visible)
     for T in sorted({len(one) for one in sequences.each}):
         desired = spike_array("patterns", patterns, {"C": None, "T": T, "n_visible": network.n_visible})

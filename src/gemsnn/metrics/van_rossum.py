@@ -34,7 +34,7 @@ def van_rossum_distance(spikes: ArrayLike, targets: ArrayLike, tau: float = 5.0)
 
     Examples
     --------
-    >>> float(van_rossum_distance([[0], [1], [0]], [[0], [0], [0]])[0] ** 2)
+    >>> float((van_rossum_distance([[0], [1], [0]], [[0], [0], [0]])[0] ** 2).round(12))
     0.5
     """
     if not (math.isfinite(tau) and tau > 0):
