@@ -20,13 +20,13 @@ def test_predictions_are_those_of_each_alone(decoder):
     anytime = gemsnn.predict_anytime(NETWORK, PARAMETERS, LIST, 4, decoder=decoder, seed=3)
     assert len(anytime) == len(LIST)
     for n, inputs in enumerate(LIST):
-        alone = gemsnn.predict(NETWORK, PARAMETERS, [inputs], 4, decoder=decoder, seed=3, first_example=n)
+        alone = gemsnn.predict(NETWORK, PARAMETERS, [inputs], 4, decoder=decoder, seed=3)
         for mine, among in zip(alone, found, strict=True):
             np.testing.assert_allclose(mine[0], among[n], rtol=1e-12)
         assert anytime[n].classes.shape == anytime[n].hidden_spikes.shape == (LENGTHS[n],)
         assert anytime[n].classes[-1] == found.classes[n]
         np.testing.assert_array_equal(anytime[n].probabilities[-1], found.probabilities[n])
-        assert anytime[n].stop(confidence=1.0).steps == LENGTHS[n]
+        assert anytime[n].stop(confidence=0.0, min_steps=LENGTHS[n]).steps == LENGTHS[n]
 
 
 def test_samples_come_back_as_a_list():

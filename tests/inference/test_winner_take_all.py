@@ -7,7 +7,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 import gemsnn
 from gemsnn import DataError
-from gemsnn.inference import class_patterns
+from gemsnn.inference import class_patterns, recording_key
 from gemsnn.inference.sampling import draws, run
 
 INPUTS = np.random.default_rng(5).integers(0, 2, (4, 9, 4))
@@ -26,8 +26,8 @@ def make(graph, memory, circuits):
 
 
 def potentials(twin, parameters, n, pattern, K):
-    """(T, K, 3) of the visible neurons clamped to the pattern, by the reference engine: circuits do not matter there."""
-    key = draws(twin, K, 3, [n], visible=False)
+    """(T, K, 3) of visible neurons clamped to the pattern, by the reference engine; circuits do not matter there."""
+    key = draws(twin, K, 3, [recording_key(INPUTS[n])], visible=False)
     return run(twin, parameters, INPUTS[n : n + 1], K, key, pattern[None], "reference").visible_potential[0]
 
 
@@ -51,7 +51,7 @@ def test_a_class_has_the_log_softmax_of_its_potential_at_every_step(graph, memor
         for c in range(3):
             for engine in ("compiled", "reference"):
                 alone = gemsnn.log_likelihood(
-                    network, parameters, INPUTS[n], patterns[c], 6, seed=3, engine=engine, example=n
+                    network, parameters, INPUTS[n], patterns[c], 6, seed=3, engine=engine, example=None
                 )
                 assert alone == pytest.approx(whole[c], rel=1e-10)
 
@@ -77,8 +77,8 @@ def test_desired_spikes_that_a_circuit_cannot_emit_are_refused():
         gemsnn.log_likelihood(network, parameters, INPUTS[0], silent)
     with pytest.raises(DataError, match=r"targets\[1\]\[0\] has 0 spikes"):
         gemsnn.log_likelihood(network, parameters, INPUTS[:2], np.stack([class_patterns(3, 9)[0], silent]))
+    both = np.stack([class_patterns(3, 9)[0], silent])
     with pytest.raises(DataError, match=r"patterns\[1, 0\] has 0 spikes"):
-        both = np.stack([class_patterns(3, 9)[0], silent])
         gemsnn.predict(network, parameters, INPUTS, decoder="likelihood", patterns=both)
     apart, _, parameters = make("paper", True, [(3, 4)])  # the third class would leave the circuit silent
     with pytest.raises(DataError, match=r"class_patterns\[2\] has 0 spikes in the winner-take-all circuit \(0, 1\)"):

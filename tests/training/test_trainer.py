@@ -167,7 +167,7 @@ def test_figures_are_those_of_inference_and_metrics(data):
     for split, X, y, purpose in splits:
         seed = derived_seed(config.seed, purpose)
         targets = class_patterns(3, data.n_steps)[y]
-        log_likelihood = gemsnn.log_likelihood(network, parameters, X, targets, n_samples=3, seed=seed)
+        log_likelihood = gemsnn.log_likelihood(network, parameters, X, targets, n_samples=3, seed=seed, example=None)
         assert record[split]["log_likelihood"] == pytest.approx(log_likelihood.mean())
         assert record[split]["examples"] == len(y)
         for figures, decoder, K in (

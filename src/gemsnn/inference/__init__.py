@@ -7,6 +7,7 @@ from gemsnn.inference.labels import LabelPrediction, predict_labels
 from gemsnn.inference.likelihood import log_likelihood
 from gemsnn.inference.prediction import Prediction, predict
 from gemsnn.inference.sampling import sample
+from gemsnn.inference.sequences import recording_key
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "predict",
     "predict_anytime",
     "predict_labels",
+    "recording_key",
     "sample",
     "vote_probabilities",
 ]

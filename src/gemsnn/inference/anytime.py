@@ -73,7 +73,6 @@ def predict_anytime(
     decoder: str | Decoder = "per-step",
     patterns: ArrayLike | None = None,
     seed: int = 0,
-    first_example: int = 0,
     threads: int = 1,
 ) -> Any:
     """What :func:`gemsnn.predict` would say after 1, 2, ..., T steps of the sequences.
@@ -84,9 +83,9 @@ def predict_anytime(
     -------
     An :class:`AnytimePrediction`; for a list of sequences a list of them, each without the axis N.
     """
-    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, first_example, threads)
+    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads)
     answers: list[AnytimePrediction | None] = [None] * len(checked.sequences)
-    for places, evidence in runs(network, parameters, checked, seed, first_example, threads):
+    for places, evidence in runs(network, parameters, checked, seed, threads):
         state = checked.decoder.start((len(places), checked.n_compartments, checked.n_classes))
         n, T = evidence.hidden_spikes.shape
         classes, probabilities = np.zeros((n, T), dtype=np.int64), np.zeros((n, T, checked.n_classes))

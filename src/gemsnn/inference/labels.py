@@ -29,7 +29,6 @@ def predict_labels(
     *,
     decoder: str | Decoder = "per-step",
     seed: int = 0,
-    first_example: int = 0,
     threads: int = 1,
 ) -> LabelPrediction:
     """Which labels hold for each sequence, where visible neuron c was taught to spike whenever label c does.
@@ -38,12 +37,13 @@ def predict_labels(
     silence or the spike of that neuron while the network runs freely: the spike itself (``"vote"``) or its probability.
     The arguments are those of :func:`gemsnn.predict`.
     """
-    checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, first_example, threads)
+    checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, threads)
     how, K = checked.decoder, checked.n_compartments
     N, C = len(checked.sequences), network.n_visible
     found = LabelPrediction(np.zeros((N, C), dtype=bool), np.zeros((N, C)), np.zeros(N))
     for places, spikes in checked.sequences.pieces(K):
-        evidence = run_for_labels(how, network, parameters, spikes, K, seed, first_example + places, threads)
+        keys = checked.sequences.keys(places, None)
+        evidence = run_for_labels(how, network, parameters, spikes, K, seed, keys, threads)
         (state,) = read([how], evidence, (len(places), C, K, 2))
         answer = how.answer(state)
         found.labels[places], found.probabilities[places] = answer.classes, answer.probabilities[..., 1]

@@ -25,7 +25,7 @@ def log_likelihood(
     seed: int = 0,
     engine: str = "compiled",
     *,
-    example: int = 0,
+    example: int | None = 0,
     threads: int = 1,
 ) -> Any:
     """Estimate log p(targets) = log of the mean over ``n_samples`` hidden realisations of p(targets || hidden).
@@ -35,6 +35,8 @@ def log_likelihood(
     inputs, targets
         (T, n_inputs) and (T, n_visible); (N, T, ...) for many sequences at once; or two lists of (T_i, ...), whose
         sequences may differ in length.
+    seed, example
+        Key of the random draws, as in :func:`gemsnn.sample`.
 
     Returns
     -------
@@ -43,7 +45,8 @@ def log_likelihood(
     network.check_parameters(parameters)
     one_of("engine", engine, ENGINES)
     n_samples = whole_number("n_samples", n_samples, 1)
-    seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
+    seed = whole_number("seed", seed, 0)
+    example = None if example is None else whole_number("example", example, 0)
     whole_number("threads", threads, 1)
     sequences = Sequences(inputs, network.n_inputs)
     desired = sequences.match("targets", targets, spike_array, n_visible=network.n_visible)
@@ -52,7 +55,7 @@ def log_likelihood(
     estimate = np.zeros(len(sequences))
     for places, spikes in sequences.pieces(n_samples):
         clamp = np.array([desired[n] for n in places])
-        draws_of = draws(network, n_samples, seed, example + places, visible=False)
+        draws_of = draws(network, n_samples, seed, sequences.keys(places, example), visible=False)
         potential = run(network, parameters, spikes, n_samples, draws_of, clamp, engine, threads).visible_potential
         estimate[places] = log_mean_probability(network.circuits.visible, potential, clamp[:, :, None, :])
     return float(estimate[0]) if sequences.given == "one" else estimate

@@ -35,10 +35,9 @@ def predict(
     inputs: ArrayLike,
     n_compartments: int = 1,
     *,
-    decoder: str | Decoder = "vote",
+    decoder: str | Decoder = "per-step",
     patterns: ArrayLike | None = None,
     seed: int = 0,
-    first_example: int = 0,
     threads: int = 1,
 ) -> Prediction:
     """Classify sequences.
@@ -50,17 +49,19 @@ def predict(
     n_compartments
         Compartments that run.
     decoder
-        ``"vote"``, ``"likelihood"``, ``"per-step"``, or a :class:`gemsnn.inference.Decoder` of your own.
+        ``"per-step"``, whose probabilities mean most; ``"likelihood"``; ``"vote"``, as in the paper; or a
+        :class:`gemsnn.inference.Decoder` of your own.
     patterns
         (C, T, n_visible): desired output of each class. Default: :func:`gemsnn.inference.class_patterns`. A decoder of
         freely running neurons, like ``"vote"``, reads neuron c as class c and ignores it.
-    seed, first_example
-        Key of the random draws: sequence n has the key ``first_example + n``.
+    seed
+        With the sequence itself it decides the random draws: the same sequence has the same answer in any company and
+        at any place, and equal sequences have equal answers.
     """
-    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, first_example, threads)
+    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads)
     N, C = len(checked.sequences), checked.n_classes
     found = Prediction(np.zeros(N, np.int64), np.zeros((N, C)), np.zeros((N, C), np.int64), np.zeros(N))
-    for places, evidence in runs(network, parameters, checked, seed, first_example, threads):
+    for places, evidence in runs(network, parameters, checked, seed, threads):
         (state,) = read([checked.decoder], evidence, (len(places), checked.n_compartments, C))
         found.classes[places], found.probabilities[places], found.votes[places] = checked.decoder.answer(state)
         found.hidden_spikes_per_step[places] = evidence.hidden_spikes.mean(axis=1)
@@ -93,14 +94,12 @@ def check(
     decoder: str | Decoder,
     patterns: ArrayLike | None,
     seed: int,
-    first_example: int,
     threads: int,
 ) -> Checked:
     network.check_parameters(parameters)
     how = as_decoder(decoder)
     K = whole_number("n_compartments", n_compartments, 1)
     whole_number("seed", seed, 0)
-    whole_number("first_example", first_example, 0)
     whole_number("threads", threads, 1)
     sequences = Sequences(inputs, network.n_inputs)
     if how.free or patterns is None:
@@ -114,10 +113,10 @@ def check(
 
 
 def runs(
-    network: Network, parameters: Parameters, checked: Checked, seed: int, first_example: int, threads: int
+    network: Network, parameters: Parameters, checked: Checked, seed: int, threads: int
 ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
     """Piece by piece, the places of sequences and what running them gives the decoder."""
     K = checked.n_compartments
     for places, spikes in checked.sequences.pieces(K):
-        keys = first_example + places
+        keys = checked.sequences.keys(places, None)
         yield places, run_for(checked.decoder, network, parameters, spikes, K, checked.patterns, seed, keys, threads)

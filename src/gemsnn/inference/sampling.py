@@ -27,7 +27,7 @@ def sample(
     uniforms: Any = None,
     engine: str = "compiled",
     *,
-    example: int = 0,
+    example: int | None = 0,
     threads: int = 1,
 ) -> Any:
     """Spikes of all neurons, hidden then visible, in response to the inputs.
@@ -40,7 +40,8 @@ def sample(
     uniforms
         (T, K, n_neurons), or (N, T, K, n_neurons), or a list, instead of random draws.
     seed, example
-        Key of the random draws; sequence n of several has the key ``example + n``.
+        Key of the random draws; sequence n of several has the key ``example + n``. With None the key follows from the
+        sequence itself, as in :func:`gemsnn.predict` (see :func:`gemsnn.inference.recording_key`).
 
     Returns
     -------
@@ -49,7 +50,8 @@ def sample(
     network.check_parameters(parameters)
     one_of("engine", engine, ENGINES)
     K = whole_number("n_compartments", n_compartments, 1)
-    seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
+    seed = whole_number("seed", seed, 0)
+    example = None if example is None else whole_number("example", example, 0)
     whole_number("threads", threads, 1)
     sequences = Sequences(inputs, network.n_inputs)
     given = None if uniforms is None else sequences.match(
@@ -60,7 +62,7 @@ def sample(
         found = np.zeros((*np.shape(sequences.each)[:2], K, network.n_neurons), dtype=bool)
     for places, spikes in sequences.pieces(K):
         if given is None:
-            draws_of = draws(network, K, seed, example + places, visible=True)
+            draws_of = draws(network, K, seed, sequences.keys(places, example), visible=True)
         else:
             draws_of = [Given(given[n]) for n in places].__getitem__
         responses = run(network, parameters, spikes, K, draws_of, None, engine, threads).spikes

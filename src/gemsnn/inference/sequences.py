@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +13,18 @@ from gemsnn.errors import ShapeError
 from gemsnn.model.checks import spike_array
 
 ROWS = 4096  # sequences times compartments at once, so that the spikes of all need not be held
+
+
+def recording_key(inputs: ArrayLike) -> int:
+    """The key of the random draws of a (T, n_inputs) sequence: a hash of its spikes, of 63 bits.
+
+    It makes an answer depend on the recording and the seed, not on its place among others. Pass it as ``example`` to
+    :func:`gemsnn.learn` or a stream to have the draws of :func:`gemsnn.predict`.
+    """
+    spikes = np.asarray(inputs)
+    digest = hashlib.blake2b(repr(spikes.shape).encode(), digest_size=8)
+    digest.update(np.packbits(spikes != 0).tobytes())
+    return int.from_bytes(digest.digest(), "little") >> 1
 
 
 class Piece(NamedTuple):
@@ -59,6 +72,10 @@ class Sequences:
         if self.given == "array":
             return list(check(name, value, {"N": N, "T": T, **sizes}))
         return [check(name, value, {"T": T, **sizes})]
+
+    def keys(self, places: NDArray[np.intp], example: int | None) -> list[int]:
+        """Of the random draws of some sequences: ``example + n``; if that is None, what follows from their spikes."""
+        return [recording_key(self.each[n]) if example is None else example + int(n) for n in places]
 
     def pieces(self, n_compartments: int) -> Iterator[Piece]:
         """All of them, by groups of equal length and not too many at once."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn import metrics
-from gemsnn.inference import Decoder, as_decoder, class_patterns, log_likelihood, predict_labels, sample
+from gemsnn.inference import Decoder, as_decoder, class_patterns, log_likelihood, predict_labels, recording_key, sample
 from gemsnn.inference.decoders.likelihood import Likelihood, log_mean_exp
 from gemsnn.inference.evidence import hidden_spikes, run_for
 from gemsnn.inference.prediction import read
@@ -22,7 +22,7 @@ from gemsnn.model.checks import LAYOUT
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 
-BATCH = 64  # examples read at a time; part of what makes results repeatable to the bit
+BATCH = 64  # examples read at a time
 
 
 class Stopped(Exception):
@@ -102,7 +102,9 @@ def _of_classes(
     for places, batch in batches:
         for (free, K), asked in runs.items():
             readers: list[Decoder] = [as_decoder(decoders[i].kind) for i in asked]
-            evidence = run_for(readers[0], network, parameters, batch, K, None, keys=places, **options)
+            evidence = run_for(
+                readers[0], network, parameters, batch, K, None, keys=[recording_key(one) for one in batch], **options
+            )
             # That run may hold the log-likelihood too: as the likelihood decoder's estimate for the true class.
             shared = not free and samples == K
             states = read([*readers, likelihood] if shared else readers, evidence, (len(places), K, C))
@@ -114,9 +116,7 @@ def _of_classes(
                 estimates[places] = log_mean_exp(states[-1])[np.arange(len(places)), labels[places]]
         if (False, samples) not in runs:
             wanted = class_patterns(C, batch.shape[1])[labels[places]]
-            estimates[places] = log_likelihood(
-                network, parameters, batch, wanted, samples, example=places[0], **options
-            )
+            estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
     return estimates, [
         _class_figures(settings, labels, *of_decoder, n_bins)
         for settings, of_decoder in zip(decoders, found, strict=True)
@@ -163,7 +163,7 @@ def _of_several_labels(
     found = [(np.zeros(labels.shape, bool), np.zeros(labels.shape), np.zeros(N)) for _ in decoders]
     for places, batch in batches:
         wanted = np.repeat(labels[places][:, None, :], batch.shape[1], axis=1)
-        estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=places[0], **options)
+        estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
         for settings, of_decoder in zip(decoders, found, strict=True):
             answers = predict_labels(
                 network,
@@ -171,7 +171,6 @@ def _of_several_labels(
                 batch,
                 settings.compartments,
                 decoder=settings.kind,
-                first_example=places[0],
                 **options,
             )
             for kept, new in zip(of_decoder, answers, strict=True):
@@ -243,8 +242,8 @@ def _of_spike_patterns(
     estimates, distances, spent = (np.zeros(len(indices)) for _ in range(3))
     for places, batch in batches:
         wanted = np.stack([examples.target(int(index)) for index in indices[places]])  # type: ignore[attr-defined]
-        estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=places[0], **options)
-        spikes = sample(network, parameters, batch, K, example=places[0], **options)
+        estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
+        spikes = sample(network, parameters, batch, K, example=None, **options)
         visible = spikes[..., network.n_hidden :].swapaxes(1, 2)  # (n, K, T, n_visible)
         distances[places] = metrics.van_rossum_distance(visible, wanted[:, None], tau).mean(axis=(1, 2))
         spent[places] = hidden_spikes(network, spikes).mean(axis=1)
