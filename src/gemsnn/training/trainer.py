@@ -218,8 +218,8 @@ class Trainer:
                 "log_likelihood": progress.log_likelihood_sum / since,
                 "hidden_spikes_per_step": progress.hidden_spikes_sum / since,
             },
-            "validation": self._measure(self.data.train, self.validation, Purpose.VALIDATION, stop),
-            "test": self._measure(self.data.test, self.test, Purpose.TEST, stop),
+            "validation": self._measure(self.data.train, self.validation, Purpose.PREDICT, stop),
+            "test": self._measure(self.data.test, self.test, Purpose.PREDICT, stop),
         }
         is_best = self._better(record, progress.best, "validation")
         is_best_on_test = self._better(record, progress.best_on_test, "test")
