@@ -56,7 +56,7 @@ def predict(
         freely running neurons, like ``"vote"``, reads neuron c as class c and ignores it.
     seed
         With the sequence itself it decides the random draws: the same sequence has the same answer in any company and
-        at any place, and equal sequences have equal answers.
+        at any place (but for the rounding of matrix products), and equal sequences have equal answers.
     """
     checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads)
     N, C = len(checked.sequences), checked.n_classes
