@@ -1,0 +1,1 @@
+"""What several rooms share; knows nothing of neural networks."""
