@@ -1,3 +1,4 @@
+import contextlib
 import json
 import random
 
@@ -25,10 +26,8 @@ def test_no_changed_byte_gives_other_content():
         for _ in range(4):
             changed = bytearray(whole)
             changed[place] = rng.randrange(256)
-            try:
+            with contextlib.suppress(BrokenSealError):
                 assert unseal(bytes(changed)) == CONTENT
-            except BrokenSealError:
-                pass
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"3", b"{}", b'{"a": 1}', b"\xff\xfe", b"[" * 100_000])

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gemsnn.experiments import Protocol
+from gemsnn.errors import ConfigError
+from gemsnn.experiments import Protocol, Run, planned
 from gemsnn.experiments.display import Watch
-from gemsnn.experiments.sweep import Run, on_cluster, planned, sweep, work
+from gemsnn.experiments.sweep import on_cluster, sweep, work
 
 pytest.importorskip("distributed", reason="needs the extra gemsnn[cluster]")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -49,7 +50,7 @@ def cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list[subprocess
 
 
 def timed(run: Run) -> list[dict]:
-    """What really happened in a run: an entry an evaluation, with the process that did it."""
+    """What really happened in a run: one entry per evaluation, with the process that did it."""
     if not run.directory.timing.exists():
         return []
     return [json.loads(line) for line in run.directory.timing.read_text().splitlines()]
