@@ -53,7 +53,11 @@ def test_the_table_shows_every_run(runs) -> None:
         watch.ended(Ended(runs[1].name, "done", found=Found("validation accuracy", "90.0 %")))
         watch.ended(Ended(runs[2].name, "failed", "no luck"))
         watch._look()
-        assert table(watch) == [["K", "seed 0", "seed 1"], ["1", "50 %", "done 90.0 %"], ["3", "failed", "waiting, 25 %"]]
+        assert table(watch) == [
+            ["K", "seed 0", "seed 1"],
+            ["1", "50 %", "done 90.0 %"],
+            ["3", "failed", "waiting, 25 %"],
+        ]
 
 
 def test_any_labels_make_a_table(tmp_path: Path) -> None:
