@@ -143,7 +143,7 @@ def test_a_killed_scheduler_is_one_message_and_a_new_one_goes_on(
                 yield ended
 
         execute = on_cluster(address)
-        with pytest.raises(ConfigError, match="the scheduler is gone. What was learned is saved"):
+        with pytest.raises(ConfigError, match=r"the scheduler is gone\. What was learned is saved"):
             sweep(
                 runs,
                 lambda left: kill_it_once_something_is_done(execute(left)),

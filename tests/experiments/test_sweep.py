@@ -17,7 +17,7 @@ import toy
 from rich.console import Console
 
 from gemsnn.errors import CheckpointError, ConfigError, DataError
-from gemsnn.experiments import Measurement, Protocol, Run, planned
+from gemsnn.experiments import Measurement, Protocol, Run, answers, planned
 from gemsnn.experiments.display import Watch
 from gemsnn.experiments.sweep import locally, log_file, note_file, on_cluster, stop_file, sweep, work
 from gemsnn.training.lock import locked
@@ -202,7 +202,7 @@ def test_worker_processes_write_to_a_file_and_not_to_the_terminal(tmp_path, capf
     assert sorted(log_file(tmp_path).read_text().split()) == ["0!", "0?", "1!", "1?"]
 
 
-def shout(number: int) -> dict:
+def shout(folder: Path, number: int) -> dict:
     print(f"{number}!", flush=True)
     os.write(2, f"{number}?\n".encode())
     return {"accuracy": 0.5}
@@ -216,7 +216,7 @@ def test_what_was_measured_is_kept_and_believed_only_as_it_was_written(tmp_path)
     written = measurement(1).file.stat().st_mtime_ns
     assert work(measurement(1)).status == "done"
     assert measurement(1).file.stat().st_mtime_ns == written
-    assert measurement(1).answer() == {"accuracy": 0.5}
+    assert answers(tmp_path) == [{"accuracy": 0.5}]
     with pytest.raises(ConfigError, match=r"one\.json: was made with other settings.*number was 1 and is now 2"):
         measurement(2).done()
     text = measurement(1).file.read_text()

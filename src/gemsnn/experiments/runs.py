@@ -177,9 +177,9 @@ class Measurement:
 
     name: str
     measure: Callable[..., dict[str, Any]]
-    """Gives JSON values; its module must be at hand wherever it is called."""
+    """Given the sweep's folder and the arguments, gives JSON values; its module must be there wherever it is called."""
     arguments: Mapping[str, Any]
-    """JSON values."""
+    """JSON values: all that decides the answer."""
     labels: Mapping[str, Any]
     folder: Path
     cost: float = 1.0
@@ -191,32 +191,33 @@ class Measurement:
     def done(self) -> bool:
         if not self.file.exists():
             return False
-        changes = differences(self._read()["arguments"], self.arguments)
+        changes = differences(_read(self.file)["arguments"], self.arguments)
         if changes:
             raise ConfigError(_other(self.file, changes))
         return True
 
     def do(self, stop: Stop, tell: Tell) -> bool:
         tell(Note(0.0))
-        answer = self.measure(**self.arguments)
+        answer = self.measure(self.folder, **self.arguments)
         self.file.parent.mkdir(exist_ok=True)
         write_whole(self.file, seal({"arguments": dict(self.arguments), "answer": answer}))
         return True
 
     def found(self) -> Found | None:
-        accuracy = self.answer().get("accuracy")
+        accuracy = _read(self.file)["answer"].get("accuracy")
         return Found("accuracy", f"{100 * accuracy:.1f} %") if isinstance(accuracy, float) else None
 
-    def answer(self) -> dict[str, Any]:
-        """What was measured."""
-        answer: dict[str, Any] = self._read()["answer"]
-        return answer
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            return unseal(self.file.read_bytes())
-        except BrokenSealError as error:
-            raise DataError(f"{self.file}: cannot be believed: {error}. Remove it, and it is measured again") from None
+def answers(folder: Path) -> list[dict[str, Any]]:
+    """What was measured in a sweep's folder, in the order of the names."""
+    return [_read(file)["answer"] for file in sorted((folder / "measured").glob("*.json"))]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return unseal(file.read_bytes())
+    except BrokenSealError as error:
+        raise DataError(f"{file}: cannot be believed: {error}. Remove it, and it is measured again") from None
 
 
 def _other(path: Path, changes: list[str]) -> str:
