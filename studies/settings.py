@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,7 @@ def a_run(out: Path, name: str, setting: str, split: int) -> Run:
 
 
 def run_name(name: str, setting: str, split: int) -> str:
-    return f"{name}-{split}-" + "".join(letter if letter.isalnum() else "-" for letter in setting)
+    return re.sub(r"[^\w.-]+", "-", f"{name}-{split}-{setting}")
 
 
 def data_file(out: Path, name: str, split: int) -> Path:

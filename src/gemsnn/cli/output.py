@@ -22,10 +22,10 @@ def print_table(table: Table, title: str | None = None) -> None:
     """
     if title is not None:
         say(title)
-    console = Console()
+    console = Console(markup=False)
     if not console.is_terminal:
-        console = Console(width=10_000)
-    console.print(table, markup=False)
+        console = Console(width=10_000, markup=False)
+    console.print(table)
 
 
 @contextmanager
