@@ -28,9 +28,9 @@ def note(run, share: float, left: float | None = None, whole: float | None = Non
 def table(watch) -> list[list[str]]:
     """The cells of the table, below the headline."""
     out = io.StringIO()
-    Console(file=out, width=100).print(watch._table())
+    Console(file=out, width=100, force_terminal=True, color_system=None).print(watch._table())
     lines = out.getvalue().splitlines()
-    headline = next(i for i, line in enumerate(lines) if "of the work done" in line)
+    headline = next(i for i, line in enumerate(lines) if re.match(r"\d+ % of the work done", line))
     return [re.split(r"  +", line.strip()) for line in lines[headline + 1 :]]
 
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -158,7 +159,8 @@ class Watch:
         for row, runs in self._shown(rows):
             cells = [self._cell(runs[column]) if column in runs else Text("") for column in columns]
             table.add_row(*(Text(printable(label)) for label in row), *cells)
-        return Group(ProgressBar(total=1.0, completed=self._share(), width=50), Text(self._headline()), table)
+        bar = Padding(ProgressBar(total=1.0, completed=self._share(), width=50), 0)  # which ends its line
+        return Group(bar, Text(self._headline()), table)
 
     def _shown(self, rows: dict[tuple[Any, ...], dict[Any, Work]]) -> list[tuple[tuple[Any, ...], dict[Any, Work]]]:
         """All rows; where the terminal has no room for them, those in which something goes on or went wrong."""
