@@ -81,7 +81,7 @@ def reproduce(
             )
         say(
             f"{protocol.name}: {len(made.runs)} runs (K = {', '.join(map(str, protocol.compartments))}; "
-            f"{len(protocol.seeds)} seeds) on {'simulated' if made.data['simulated'] else 'real'} data, "
+            f"{len(protocol.seeds)} seed{'s' * (len(protocol.seeds) != 1)}) on {'simulated' if made.data['simulated'] else 'real'} data, "
             f"{made.data['n_train']} training and {made.data['n_test']} test recordings"
         )
         ended = carry_out(made.runs, Console(), workers=workers, scheduler=scheduler)
