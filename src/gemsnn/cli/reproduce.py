@@ -10,7 +10,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
-from gemsnn.common.words import plus_minus, with_interval
+from gemsnn.common.words import counted, plus_minus, with_interval
 
 if TYPE_CHECKING:
     from gemsnn.experiments import Finished
@@ -81,7 +81,7 @@ def reproduce(
             )
         say(
             f"{protocol.name}: {len(made.runs)} runs (K = {', '.join(map(str, protocol.compartments))}; "
-            f"{len(protocol.seeds)} seed{'s' * (len(protocol.seeds) != 1)}) on {'simulated' if made.data['simulated'] else 'real'} data, "
+            f"{counted(len(protocol.seeds), 'seed')}) on {'simulated' if made.data['simulated'] else 'real'} data, "
             f"{made.data['n_train']} training and {made.data['n_test']} test recordings"
         )
         ended = carry_out(made.runs, Console(), workers=workers, scheduler=scheduler)

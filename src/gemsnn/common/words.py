@@ -33,6 +33,11 @@ def duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
+def counted(number: int, what: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def plus_minus(value: Interval, factor: float = 1, digits: int = 1) -> str:
     """A mean and half the width of its interval, both times ``factor``: ``97.3 ± 0.4``, or ``97.3`` without one."""
     half = "" if value.high is None else f" ± {factor * (value.high - value.mean):.{digits}f}"
@@ -42,7 +47,7 @@ def plus_minus(value: Interval, factor: float = 1, digits: int = 1) -> str:
 def with_interval(value: Interval, digits: int = 3) -> str:
     """A mean with its sign, and the ends of its interval: ``+1.2 [0.8, 1.6]``."""
     if value.low is None or value.high is None:
-        return f"{value.mean:+.{digits}g} (no interval from {value.n} seed{'' if value.n == 1 else 's'})"
+        return f"{value.mean:+.{digits}g} (no interval from {counted(value.n, 'seed')})"
     return f"{value.mean:+.{digits}g} [{value.low:.{digits}g}, {value.high:.{digits}g}]"
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gemsnn.common.words import plus_minus, printable, with_interval
+from gemsnn.common.words import counted, plus_minus, printable, with_interval
 from gemsnn.experiments import figures
 from gemsnn.experiments.claims import CHOICE_NAMES, Claim, Evidence
 from gemsnn.experiments.example import Shown
@@ -113,7 +113,7 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
         lead=(
             f"Multi-sample online learning for spiking neural networks based on generalized expectation maximization "
             f"(Jang &amp; Simeone, ICASSP 2022), its experiments run anew: K in "
-            f"{{{', '.join(map(str, results.compartments))}}}, {seeds} seed{'s' * (seeds != 1)}, "
+            f"{{{', '.join(map(str, results.compartments))}}}, {counted(seeds, 'seed')}, "
             f"{protocol.n_hidden} hidden neurons. Intervals are {100 * protocol.confidence:g} % over seeds "
             "(Student's t)."
         ),

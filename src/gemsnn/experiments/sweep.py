@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gemsnn._version import __version__
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, GemsnnError
 from gemsnn.experiments.runs import Found, Note, Work
 
@@ -178,7 +179,7 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
             raise ConfigError(f"--scheduler {scheduler}: no Dask scheduler answers there ({error})") from None
         with client:
             n_workers = len(client.scheduler_info()["workers"])
-            say(f"{scheduler}: {n_workers} worker{'s' * (n_workers != 1)}" + "; waiting for some to join" * (not n_workers))
+            say(f"{scheduler}: {counted(n_workers, 'worker')}" + ("" if n_workers else "; waiting for some to join"))
             # The longest runs first, and each under a name of this call's own: Dask must not remember an earlier one.
             stamp = time.time_ns()
             futures = {
