@@ -16,12 +16,15 @@ def say(line: str, *, error: bool = False) -> None:
 
 
 def print_table(table: Table, title: str | None = None) -> None:
-    """A table as wide as its content where there is no terminal; its title is not wrapped to that width."""
+    """A table as wide as its content where there is no terminal; its title is not wrapped to that width.
+
+    What stands in it is text, never markup: class names and file names come from outside.
+    """
     if title is not None:
         say(title)
-    console = Console()
+    console = Console(markup=False)
     if not console.is_terminal:
-        console = Console(width=10_000)
+        console = Console(width=10_000, markup=False)
     console.print(table)
 
 

@@ -153,6 +153,11 @@ class Trainer:
         return self.position in self._evaluate_at and self.state.progress.evaluated != self.position
 
     @property
+    def evaluations(self) -> int:
+        """Evaluations of the whole run, if it is not stopped early."""
+        return len(self._evaluate_at)
+
+    @property
     def evaluations_left(self) -> int:
         """Evaluations still to come, if the run is not stopped early."""
         return sum(position > self.position for position in self._evaluate_at)
