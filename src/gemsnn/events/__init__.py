@@ -5,7 +5,8 @@ from gemsnn.events.binning import Preprocessing, bin_events
 from gemsnn.events.importing import import_recordings
 from gemsnn.events.layouts import find_mnist_dvs, find_nmnist, mnist_dvs_preprocessing, nmnist_preprocessing
 from gemsnn.events.nmnist import read_nmnist
-from gemsnn.events.prepared import PreparedData, Split, open_prepared, write_prepared
+from gemsnn.events.own_data import write_prepared
+from gemsnn.events.prepared import PreparedData, Split, open_prepared
 from gemsnn.events.recordings import read_recording
 from gemsnn.events.records import EVENT_DTYPE, DamageWarning, as_events
 from gemsnn.events.simulated import simulate_digits, simulate_prepared

@@ -12,7 +12,7 @@ from gemsnn.events.binning import Preprocessing
 from gemsnn.events.files import read_bytes
 from gemsnn.events.layouts import Inventory, Recording
 from gemsnn.events.nmnist import parse_nmnist
-from gemsnn.events.prepared import SPLITS, Example, PreparedWriter, SplitName, example_from_events, stratified_split
+from gemsnn.events.prepared import Content, Example, PreparedWriter, SplitName, example_from_events, stratified_split
 from gemsnn.events.records import Events
 
 SplitChoice = Literal["auto", "official", "stratified"]
@@ -101,15 +101,7 @@ def import_recordings(
             relative = str(recording.path.relative_to(inventory.folder))
             yield example_from_events(events, choices, name, label, relative)
 
-    with PreparedWriter(
-        out,
-        counts={name: names.count(name) for name in SPLITS},
-        classes=inventory.digits,
-        n_steps=choices.n_steps,
-        n_inputs=choices.n_inputs,
-        attributes=attributes,
-        preprocessing=choices,
-    ) as writer:
+    with PreparedWriter(out, Content.of_recordings(inventory.digits, choices, attributes)) as writer:
         for example in examples():
             writer.add(example)
             advance()
