@@ -175,6 +175,15 @@ def _add_array(file: h5py.File, name: str, array: NDArray[Any]) -> int:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
+def is_prepared(path: Path) -> bool:
+    """Whether a file says that it is a prepared file, of this format or another."""
+    try:
+        with open_regular(path) as stream:
+            return _NEWER.match(stream.read(USER_BLOCK)) is not None
+    except OSError:
+        return False
+
+
 class Reader:
     """An open prepared file: its content, its tables, and its spikes when asked for. Whatever is wrong: `DataError`."""
 

@@ -202,10 +202,10 @@ class Split:
         """(n,) time from the first to the last event, if the file was made from recordings."""
         return None if self._content.preprocessing is None else self._tables["duration_us"]
 
-    @property
-    def spike_counts(self) -> NDArray[np.int64]:
-        """(n,) entries of each example's list of spikes; with merged polarities, a cell that saw both counts twice."""
-        return self._tables["count"]
+    def density(self, index: int) -> float:
+        """Share of the (T, n_inputs) cells of one example that hold a spike."""
+        spikes, n_inputs = self.example(index).spikes, self._content.n_inputs
+        return spikes.count(n_inputs) / (spikes.n_steps * n_inputs)
 
     def example(self, index: int) -> Example:
         """All that the file knows of one example; what does not fit its checksum is a `DataError`."""
@@ -289,6 +289,14 @@ class PreparedData:
             raise ValueError("the inputs do not fill the grid")
         if choices is not None and (choices.n_inputs != self.n_inputs or choices.grid != self.grid):
             raise ValueError("the preprocessing gives other inputs")
+
+    def label_of(self, split: Split, index: int) -> str:
+        """What is desired of an example, in words: its class, or all that hold, or that it is a spike pattern."""
+        if split.labels is None:
+            return "a spike pattern"
+        label = split.labels[index]
+        named = [self.classes[i] for i in np.flatnonzero(label)] if label.ndim else [self.classes[label]]
+        return ", ".join(map(str, named)) or "none"
 
     @property
     def n_classes(self) -> int:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.aedat import SIMULATED_LINE, write_aedat
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.layouts import check_digits, mnist_dvs_preprocessing
+from gemsnn.events.datasets.inventory import check_digits
+from gemsnn.events.datasets.mnist_dvs import mnist_dvs_preprocessing
 from gemsnn.events.prepared import Content, Example, PreparedWriter, SplitName, example_from_events
 from gemsnn.events.records import Events
 from gemsnn.events.simulator import DVS, simulate_recording

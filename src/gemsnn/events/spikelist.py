@@ -47,6 +47,10 @@ class SpikeList(NamedTuple):
         steps, indices = self.spikes["step"], self.spikes["index"]
         return not len(self.spikes) or bool(steps.max() < self.n_steps and indices.max() < width)
 
+    def count(self, width: int) -> int:
+        """How many spikes `to_array(width)` holds."""
+        return len(np.unique(self.spikes["step"] * np.int64(width) + self.spikes["index"] % width))
+
     def to_array(self, width: int) -> NDArray[np.bool_]:
         """(T, width); an index beyond the width counts from 0 again, which merges planes that lie one after another."""
         try:
