@@ -67,7 +67,11 @@ _Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is
 @app.command("import", cls=_DigitsCommand)
 def import_(
     dataset: Annotated[
-        str, typer.Argument(help="Which data set the folder holds: mnist-dvs, n-mnist, folder or tonic:NAME.")
+        str,
+        typer.Argument(
+            help="Which data set the folder holds: mnist-dvs, n-mnist, folder or tonic:NAME.",
+            autocompletion=lambda: ["mnist-dvs", "n-mnist", "folder", "tonic:"],
+        ),
     ],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder into which its archives were unpacked.")],
     out: _Out,

@@ -81,7 +81,7 @@ def write_prepared(
     >>> write_prepared(f"{folder.name}/mine.h5", X, ["left", "right"] * 5, split=0.4, grid=(2, 3))
     >>> with open_prepared(f"{folder.name}/mine.h5") as data:
     ...     print(len(data.train), len(data.test), data.classes, data.train.lengths.tolist())
-    6 4 ('left', 'right') [20, 22, 24, 25, 27, 29]
+    6 4 ('left', 'right') [20, 21, 22, 25, 26, 27]
     >>> folder.cleanup()
     """
     wanted = _desired(y, targets, classes)

@@ -39,6 +39,8 @@ class Data(Protocol):
     @property
     def fingerprint(self) -> str: ...
     @property
+    def grid(self) -> tuple[int, int] | None: ...
+    @property
     def preprocessing(self) -> Preprocessing | None: ...
     @property
     def train(self) -> Examples: ...
@@ -74,7 +76,7 @@ class ArrayData:
         test: ArrayExamples | None = None,
         preprocessing: Preprocessing | None = None,
     ) -> None:
-        self.preprocessing = preprocessing
+        self.preprocessing, self.grid = preprocessing, None if preprocessing is None else preprocessing.grid
         self.n_steps, self.n_inputs = train.spikes.shape[1:]
         self.classes, self.train = tuple(classes), train
         self.test = ArrayExamples(train.spikes[:0], train.labels[:0]) if test is None else test

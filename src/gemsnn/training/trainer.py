@@ -108,7 +108,7 @@ class Trainer:
         self.network = config.network(data.n_inputs, len(data.classes))
         self.total = config.total_examples(len(self.training), data.n_steps)
         self.state = TrainingState(config.initial_parameters(self.network)) if state is None else state
-        self._shift = Shift(config, data.n_inputs, data.preprocessing)
+        self._shift = Shift(config, data.n_inputs, data.grid)
         self._patterns = class_patterns(len(data.classes), data.n_steps)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
