@@ -192,7 +192,7 @@ def test_every_recording_is_reported_to_the_progress_bar(tmp_path: Path) -> None
 def test_real_recordings_are_imported(real_data: Path, tmp_path: Path) -> None:
     inventory = find_mnist_dvs(real_data / "mnist-dvs")
     assert inventory.missing_classes == tuple(range(1, 10))
-    with pytest.raises(DataError, match="no recordings of digit 1, 2, 3"):
+    with pytest.raises(DataError, match="no recordings of 1, 2, 3"):
         import_recordings(inventory, tmp_path / "a.h5")
     import_recordings(find_mnist_dvs(real_data / "mnist-dvs", [0]), tmp_path / "a.h5")
     import_recordings(find_nmnist(real_data / "n-mnist", [0, 1, 2]), tmp_path / "b.h5")
