@@ -22,7 +22,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -84,7 +85,7 @@ class Writer:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        with _structure(1) as (_, spikes):
+        with _structure(1, _Image()) as (_, spikes):
             self._at = spikes.get_offset()  # the same however many there will be
         self.count = 0
         stream.seek(self._at)
@@ -137,18 +138,11 @@ class _Image(io.RawIOBase):
             stream.write(content)
 
 
-class _structure:
+@contextmanager
+def _structure(count: int, image: _Image) -> Iterator[tuple[h5py.File, Any]]:
     """An HDF5 file in an image, with room for so many spikes."""
-
-    def __init__(self, count: int, image: _Image | None = None) -> None:
-        self._file = h5py.File(_Image() if image is None else image, "w", userblock_size=USER_BLOCK)
-        self._spikes = _dataset(self._file, "spikes", (count,), SPIKE_DTYPE)
-
-    def __enter__(self) -> tuple[h5py.File, Any]:
-        return self._file, self._spikes
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    with h5py.File(image, "w", userblock_size=USER_BLOCK) as file:
+        yield file, _dataset(file, "spikes", (count,), SPIKE_DTYPE)
 
 
 def _dataset(file: h5py.File, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

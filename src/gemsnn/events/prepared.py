@@ -63,12 +63,7 @@ class Example(NamedTuple):
 
 
 def example_from_events(
-    events: Events,
-    preprocessing: Preprocessing,
-    split: SplitName,
-    label: Any,
-    name: str,
-    target: SpikeList | None = None,
+    events: Events, preprocessing: Preprocessing, split: SplitName, label: Any, name: str
 ) -> Example:
     """Preprocess one recording."""
     events = as_events(events, name)
@@ -217,10 +212,8 @@ class Split:
         pairs = np.frombuffer(raw, dtype=SPIKE_DTYPE)
         spikes = SpikeList(pairs[: row["count"]], row["length"])
         target = SpikeList(pairs[row["count"] :], row["length"]) if self._content.desired == "pattern" else None
-        for part, width in (
-            (spikes, self._content.n_inputs * self._content.n_planes),
-            (target, self._content.n_visible),
-        ):
+        n_indices = self._content.n_inputs * self._content.n_planes
+        for part, width in ((spikes, n_indices), (target, self._content.n_visible)):
             if part is not None:
                 check_size(part.n_steps, width, f"{self._reader.path}: {self.name} example {i}")
                 if not part.fits(width):
