@@ -87,6 +87,7 @@ def test_an_iterator_of_examples_is_enough(tmp_path: Path) -> None:
         (np.full((2, 3, 4), np.nan), [0, 1], 0.2, "other than 0 and 1"),
         ([[[1, 0], [1]]], [0], 0.2, r"example 0 is no array \(T, n_inputs\)"),
         ([], [1], 0.2, "no examples"),
+        (5, [1], 0.2, r"X must be an array \(n, T, n_inputs\), or yield arrays \(T, n_inputs\), not 5"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(

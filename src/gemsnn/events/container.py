@@ -98,7 +98,8 @@ class Writer:
     def finish(self, content: Mapping[str, Any], tables: Mapping[str, NDArray[Any]]) -> None:
         """Write tables, header and structure."""
         image = _Image()
-        with _structure(self.count, image) as (file, _):
+        with _structure(self.count, image) as (file, room):
+            assert not self.count or room.get_offset() == self._at
             noted = {}
             for name, table in tables.items():
                 at = _add_array(file, name, table)

@@ -89,15 +89,16 @@ def write_prepared(
     parts, recorded = _split(split, seed, wanted)
     if names is not None and len(names) != n:
         raise DataError(f"names must name each of the {n} examples, got {len(names)}")
-    examples = enumerate(iter(cast(Iterable[ArrayLike], X)))
     try:
-        _, first = next(examples)
+        examples = iter(cast(Iterable[ArrayLike], X))
+        first = _array(next(examples), 0)
+    except TypeError:
+        raise ShapeError(f"X must be an array (n, T, n_inputs), or yield arrays (T, n_inputs), not {X!r:.60}") from None
     except StopIteration:
         raise DataError(f"X holds no examples, {given} has {n}") from None
-    first = _array(first, 0)
     n_inputs = _width(first) if preprocessing is None else preprocessing.n_inputs
     shape = grid if preprocessing is None else preprocessing.grid
-    if grid is not None and grid != shape:
+    if grid is not None and shape is not None and tuple(grid) != tuple(shape):
         raise ShapeError(f"grid = {grid}: the preprocessing gives {shape}; leave grid out")
     if shape is not None and (len(shape) != 2 or min(shape) < 1 or n_inputs % (shape[0] * shape[1])):
         raise ShapeError(f"grid = {shape}: {n_inputs} inputs are not planes of so many rows and columns")
@@ -117,12 +118,8 @@ def write_prepared(
             if i:
                 found = next(examples, None)
                 if found is None:
-                    raise DataError(
-                        f"X holds {i} examples, y has {n}"
-                        if targets is None
-                        else f"X holds {i} examples, targets has {n}"
-                    )
-                array = _array(found[1], i)
+                    raise DataError(f"X holds {i} examples, {given} has {n}")
+                array = _array(found, i)
             name = f"example {i}" if names is None else str(names[i])
             if (array.dtype.names is None) != (first.dtype.names is None):
                 raise DataError(f"{name}: X must hold either arrays (T, n_inputs) or recordings, not both")
