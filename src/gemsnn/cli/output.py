@@ -30,12 +30,16 @@ def print_table(table: Table, title: str | None = None) -> None:
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Print warnings as one line each on stderr, without the source line that Python adds."""
+    """Print each warning once, as one line on stderr, without the source line that Python adds."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         console = Console(stderr=True)
+        said: set[str] = set()
 
         def show_line(message: Warning | str, *_: Any, **__: Any) -> None:
+            if str(message) in said:
+                return
+            said.add(str(message))
             console.print(f"[yellow]warning:[/] {escape(str(message))}", soft_wrap=True, highlight=False)
 
         warnings.showwarning = show_line

@@ -235,7 +235,7 @@ class Learner:
     # ---- writing back, and moving on
 
     def _changes(self, w: Window) -> Array:
-        a = np.zeros_like(w.post)
+        a: Array = np.zeros_like(w.post)
         kernel.changes(w, self.network.n_hidden, a)
         return a
 
