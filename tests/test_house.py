@@ -97,12 +97,9 @@ def later():
 # ---- who knows a part's name
 
 
-def words_of_code(tree: ast.Module) -> set[str]:
-    """Names, attributes and whole strings of the code; docstrings and comments may say what they like."""
-    found, prose = set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            prose.add(id(node.value))
+def names_of_code(tree: ast.Module) -> set[str]:
+    """Names and attributes, imported ones included."""
+    found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             found.add(node.id)
@@ -110,62 +107,68 @@ def words_of_code(tree: ast.Module) -> set[str]:
             found.add(node.attr)
         elif isinstance(node, ast.alias):
             found |= set(node.name.split("."))
-        elif isinstance(node, ast.ImportFrom):
-            found |= set((node.module or "").split("."))
         elif isinstance(node, ast.ClassDef):
             found.add(node.name)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
-            found.add(node.value)
     return found
 
 
+def texts_of_code(tree: ast.Module) -> set[str]:
+    """Strings, but for docstrings: these, like comments, may say what they like."""
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return {node.value for node in strings if id(node) not in prose}
+
+
 def test_the_test_of_names_reads_code_and_not_prose():
-    code = '"""GEM"""\nfrom a.b import c as d\nx = y.z == "gem"  # MB\ndef f():\n    "IW"\n    return Feedback\n'
-    assert words_of_code(ast.parse(code)) == {"a", "b", "c", "x", "y", "z", "gem", "Feedback"}
+    tree = ast.parse('"""GEM"""\nfrom a import B as c\nx = y.z == "gem"  # MB\ndef f():\n    "IW"\n    return Feedback\n')
+    assert names_of_code(tree) == {"B", "x", "y", "z", "Feedback"}
+    assert texts_of_code(tree) == {"gem"}
 
 
 @dataclass(frozen=True)
 class Family:
-    """Parts of one kind, the files that may know their names, and the names."""
+    """Parts of one kind by the names that settings give them, and the files or folders that may know these."""
 
     parts: dict[str, type]
-    known_in: tuple[str, ...]  # files, or folders with all their files
-    names: frozenset[str]
+    known_in: tuple[str, ...]
+    kinds_too: bool = True
 
+    def known(self, tree: ast.Module) -> set[str]:
+        """What code knows of the family: classes, and kinds as texts."""
+        kinds = texts_of_code(tree) & self.parts.keys() if self.kinds_too else set()
+        return names_of_code(tree) & self.classes | texts_of_code(tree) & self.classes | kinds
 
-def family(parts: dict[str, type], *known_in: str, base: str = "", kinds: bool = True) -> Family:
-    names = {part.__name__ for part in parts.values()} - {base}
-    return Family(parts, known_in, frozenset(names | (set(parts) if kinds else set())))
+    @property
+    def classes(self) -> set[str]:
+        return {part.__name__ for part in self.parts.values()}
 
 
 FAMILIES = {
     # their own room, the package's public names, and the settings that are the defaults
-    "rules": family(RULES, "rules", "__init__.py", "training/config.py"),
-    # besides these: a network without filters given has the paper's
-    "filters": family(
-        {kind: part for kind, part in FILTERS.items() if kind != "taps"},  # any bank of taps: what all filters are
-        "model/filters", "model/__init__.py", "model/network.py", "__init__.py", "training/config.py",
+    "rules": Family(RULES, ("rules", "__init__.py", "training/config.py")),
+    # besides these, a network that is given no filters has the paper's; taps alone are what all filters are
+    "filters": Family(
+        {kind: part for kind, part in FILTERS.items() if kind != "taps"},
+        ("model/filters", "model/__init__.py", "model/network.py", "__init__.py", "training/config.py"),
     ),
     # their kinds are everyday words ("file", "random"): only the classes are looked for
-    "topologies": family(TOPOLOGIES, "model/topologies.py", "training/config.py", kinds=False),
-}  # fmt: skip
+    "topologies": Family(TOPOLOGIES, ("model/topologies.py", "training/config.py"), kinds_too=False),
+}
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_only_its_own_room_the_public_names_and_the_defaults_know_a_part_by_name(name):
-    of = FAMILIES[name]
+    family = FAMILIES[name]
     for path in FILES:
         place = path.relative_to(PACKAGE)
-        if any(place == Path(known) or Path(known) in place.parents for known in of.known_in):
-            continue
-        assert not words_of_code(parse(path)) & of.names, place
+        if not any(place == Path(known) or Path(known) in place.parents for known in family.known_in):
+            assert not family.known(parse(path)), place
 
 
 def test_no_rule_knows_another():
     for part in RULES.values():
-        others = {name for rule in RULES.values() if rule is not part for name in (rule.__name__,)}
-        path = Path(inspect.getfile(part))
-        assert not words_of_code(parse(path)) & others, path.name
+        others = {rule.__name__ for rule in RULES.values()} - {part.__name__}
+        assert not names_of_code(parse(Path(inspect.getfile(part)))) & others, part
 
 
 def test_engines_are_listed_once_and_nobody_compares_their_names():
@@ -204,12 +207,12 @@ def test_contributing_lists_the_rooms_in_their_order():
 
 @pytest.mark.parametrize("name", ["rules", "filters"])
 def test_every_part_has_a_file_of_its_own_and_one_line_in_the_list(name):
-    of = FAMILIES[name]
-    files = [Path(inspect.getfile(part)) for part in of.parts.values()]
+    family = FAMILIES[name]
+    files = [Path(inspect.getfile(part)) for part in family.parts.values()]
     assert len(set(files)) == len(files)
-    home = PACKAGE / of.known_in[0]
+    home = PACKAGE / family.known_in[0]
     contract = {"rules": "rule.py", "filters": "filter.py"}[name]
     assert {path.name for path in files} | {"__init__.py", contract} == {path.name for path in home.glob("*.py")}
     room = (home / "__init__.py").read_text()
-    for part in of.parts.values():
+    for part in family.parts.values():
         assert room.count(f": {part.__name__},") + room.count(f": {part.__name__}}}") == 1

@@ -5,20 +5,21 @@ from dataclasses import FrozenInstanceError, fields, replace
 import circuits
 import numpy as np
 import pytest
-from circuits import RULES as FORMS
+from circuits import RULES as VARIANTS
 from own_rule import Quiet
 from problems import assert_close, assert_parameters_close, random_parameters
 
 import gemsnn
-from gemsnn.engine import ENGINES
+from gemsnn.engine import ENGINES, compiled
 from gemsnn.rules import RULES
 
 T, K = 60, 3
 TOLERANCE = 1e-10
+FORMS = [*((name, None) for name in sorted(ENGINES.keys() - {"compiled"})), ("compiled", "direct"), ("compiled", "event")]
 FIELDS = ("log_weights", "importance", "log_likelihood", "hidden")
 
 network = gemsnn.Network(
-    gemsnn.Topology.random(4, 6, 3, 0.7, seed=1),
+    gemsnn.Topology.fully_connected(4, 6, 3),
     gemsnn.Exponential((2.0, 9.0), 12),
     gemsnn.RaisedCosine(2, 6),
     circuits=[gemsnn.Circuit((1, 4), silent=True), [6, 8]],
@@ -165,13 +166,14 @@ CHECKS = [
     sends_as_many_numbers_as_it_says,
 ]
 
-EVERY_RULE = {kind: rule() for kind, rule in RULES.items()} | FORMS | {"a rule from outside": Quiet()}
+EVERY_RULE = {kind: rule() for kind, rule in RULES.items()} | VARIANTS | {"a rule from outside": Quiet()}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("engine", "form"), FORMS)
 @pytest.mark.parametrize("rule", EVERY_RULE.values(), ids=EVERY_RULE)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_every_rule(check, rule, engine):
+def test_every_rule(check, rule, engine, form, monkeypatch):
+    monkeypatch.setattr(compiled, "FORM", form)
     check(replace(rule, learning_rate=1e-3), engine)
 
 
