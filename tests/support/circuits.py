@@ -173,7 +173,7 @@ def draws_off_threshold(problem: Problem, margin: float, free: bool = False) -> 
     uniforms = problem.uniforms(network.n_neurons if free else network.n_hidden)
     learner = reference.learner(network, problem.parameters, problem.rule, problem.K)
     for t in range(problem.T):
-        u = reference.potentials(network, learner.parameters, learner.history)[0]
+        u = reference.potentials(network, learner.weights, learner.history)[0]
         for members, _ in units(network) if free else hidden_units(network):
             edges = np.cumsum(spiking.probability(network.circuits, u)[:, list(members)], axis=1)
             for k in range(problem.K):
