@@ -120,7 +120,9 @@ def texts_of_code(tree: ast.Module) -> set[str]:
 
 
 def test_the_test_of_names_reads_code_and_not_prose():
-    tree = ast.parse('"""GEM"""\nfrom a import B as c\nx = y.z == "gem"  # MB\ndef f():\n    "IW"\n    return Feedback\n')
+    tree = ast.parse(
+        '"""GEM"""\nfrom a import B as c\nx = y.z == "gem"  # MB\ndef f():\n    "IW"\n    return Feedback\n'
+    )
     assert names_of_code(tree) == {"B", "x", "y", "z", "Feedback"}
     assert texts_of_code(tree) == {"gem"}
 
@@ -189,7 +191,7 @@ def test_engines_are_listed_once_and_nobody_compares_their_names():
                 pairs = [*pairs, *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
                 defaults |= {id(default) for argument, default in pairs if argument.arg == "engine"}
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and node.value in ENGINES.keys() and id(node) not in defaults:
+            if isinstance(node, ast.Constant) and node.value in ENGINES and id(node) not in defaults:
                 raise AssertionError(f"{place}:{node.lineno} names an engine")
         heard = {module for module in imported(tree) if module in ENGINES.values()}
         assert not heard, f"{place} imports an engine past the list"

@@ -15,7 +15,11 @@ from gemsnn.engine.randomness import Uniforms
 
 T, K, N = 50, 4, 6
 TOLERANCE = 1e-10
-FORMS = [*((name, None) for name in sorted(ENGINES.keys() - {"compiled"})), ("compiled", "direct"), ("compiled", "event")]
+FORMS = [
+    *((name, None) for name in sorted(ENGINES.keys() - {"compiled"})),
+    ("compiled", "direct"),
+    ("compiled", "event"),
+]
 
 network = gemsnn.Network(
     gemsnn.Topology.fully_connected(4, 6, 3),

@@ -15,7 +15,11 @@ from gemsnn.rules import RULES
 
 T, K = 60, 3
 TOLERANCE = 1e-10
-FORMS = [*((name, None) for name in sorted(ENGINES.keys() - {"compiled"})), ("compiled", "direct"), ("compiled", "event")]
+FORMS = [
+    *((name, None) for name in sorted(ENGINES.keys() - {"compiled"})),
+    ("compiled", "direct"),
+    ("compiled", "event"),
+]
 FIELDS = ("log_weights", "importance", "log_likelihood", "hidden")
 
 network = gemsnn.Network(

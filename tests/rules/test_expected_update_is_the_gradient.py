@@ -1,9 +1,9 @@
 """MB and IW climb their bounds: the exact expectation of their updates is the exact gradient.
 
-Both follow from all hidden spike trains of tiny networks, enumerated in plain Python. With gamma = kappa = 1 and weights
-that hardly move, the update of step t is eta sum_k signal_t^k sum_{s <= t} d log p(spikes of step s) / d weights, and the
-signal is made of v_t^k = log p(x_1 .. x_t || h^k). So what the online rule climbs at step t is the bound on the first t
-steps, and what it climbs over a sequence is the sum of these bounds over t = 1, ..., T:
+Both follow from all hidden spike trains of tiny networks, enumerated in plain Python. With gamma = kappa = 1 and
+weights that hardly move, the update of step t is eta sum_k signal_t^k sum_{s <= t} d log p(spikes of step s) / d
+weights, and the signal is made of v_t^k = log p(x_1 .. x_t || h^k). So what the online rule climbs at step t is the
+bound on the first t steps, and what it climbs over a sequence is the sum of these bounds over t = 1, ..., T:
 
     MB   sum_t E[ 1/K sum_k v_t^k ]                    IW   sum_t E[ log 1/K sum_k exp v_t^k ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import exact
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from problems import Problem, filters, make_problem, topologies
 
 import gemsnn
+from gemsnn.engine import reference
 from gemsnn.model import spikes as spiking
 
 Unit = tuple[tuple[int, ...], bool]
@@ -116,8 +118,6 @@ RULES = {
 
 @st.composite
 def rules(draw: st.DrawFn) -> gemsnn.rules.Rule:
-    from dataclasses import replace
-
     return replace(
         RULES[draw(st.sampled_from(sorted(RULES)))],
         learning_rate=draw(st.sampled_from([0.0, 1e-3, 0.01])),
@@ -140,10 +140,11 @@ def circuits(draw: st.DrawFn, first: int, last: int) -> list[gemsnn.Circuit]:
     return found
 
 
+SHORT = st.integers(1, 30)
+
+
 @st.composite
-def circuit_problems(
-    draw: st.DrawFn, lengths: st.SearchStrategy[int] = st.integers(1, 30), most_compartments: int = 5
-) -> Problem:
+def circuit_problems(draw: st.DrawFn, lengths: st.SearchStrategy[int] = SHORT, most_compartments: int = 5) -> Problem:
     """Random graphs, filters, circuits and rules; targets that the visible circuits can emit."""
     n_inputs, n_hidden, n_visible = draw(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(1, 5)))
     network = gemsnn.Network(
@@ -167,8 +168,6 @@ def random_targets(network: gemsnn.Network, T: int, rng: np.random.Generator) ->
 
 def draws_off_threshold(problem: Problem, margin: float, free: bool = False) -> np.ndarray:
     """Draws that a run of the reference engine never meets closer than ``margin`` to where a spike is decided."""
-    from gemsnn.engine import reference
-
     network = problem.network
     uniforms = problem.uniforms(network.n_neurons if free else network.n_hidden)
     learner = reference.learner(network, problem.parameters, problem.rule, problem.K)

@@ -214,10 +214,6 @@ class Learner:
         state = State("compiled", self.network, self.dtype, self.time, self._log_weights, *memories, kept)
         return Parameters(self._synaptic, self._somatic, self._bias), state
 
-    def parameters(self) -> Parameters:
-        """A copy of the weights as they are now."""
-        return self.take()[0].copy()
-
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _open_block(

@@ -27,8 +27,9 @@ def jit(**options: Any) -> Callable[[Function], Function]:
 
 def pointer(signature: Any, function: Callable[..., Any]) -> Any:
     """A function of the given signature that a kernel can be handed as an argument, without being compiled anew."""
-    options = {"fastmath": FASTMATH, "error_model": "numpy"}
-    return _cached(function, lambda cache: cfunc(signature, cache=cache, **options)(function))
+    return _cached(
+        function, lambda cache: cfunc(signature, cache=cache, fastmath=FASTMATH, error_model="numpy")(function)
+    )
 
 
 def _cached(function: Callable[..., Any], make: Callable[[bool], Any]) -> Any:
