@@ -123,9 +123,9 @@ def learns_nothing_while_running_freely(rule, engine):
     before = live.parameters
     for t in range(T // 2, T):
         live.step(inputs[t])
-    assert live.parameters == before
+    assert_parameters_close(live.parameters, before, 1e-15)  # what was pending may be added up in another order
     live.step(inputs[0], targets[0])
-    assert live.parameters != before
+    assert np.abs(live.parameters.bias - before.bias).max() > 1e-7
 
 
 def learns_nothing_at_a_learning_rate_of_zero(rule, engine):
