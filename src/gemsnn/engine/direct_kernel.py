@@ -75,8 +75,8 @@ class Block(NamedTuple):
     accumulated: Any  # (n_neurons, L) f
     reach: Any  # (2, n_hidden, n_visible) f: weights from hidden to visible, summed over bases; slot t % 2 is step t's
     potentials: Any  # (K, n_neurons): of this step
-    fired: Any  # (n_neurons, K) bool: the spikes of this step
-    probabilities: Any  # (n_neurons, K): of a spike at this step
+    fired: Any  # (2, n_neurons, K) bool: spikes; slot t % 2 is step t's, since a faster thread may be a step ahead
+    probabilities: Any  # (2, n_neurons, K): of a spike; slots as above
     signal: Any  # (L, n_neurons, K) f: learning signals; 0 where running freely
     carry_weights: Any  # (n_neurons, K) f: sum over the steps r so far of gamma^r signal_r
     spikes: Any  # (L, K, n_neurons) bool
@@ -106,7 +106,7 @@ def advance(
     history, gram, carry, accumulated, drive = b.history, b.gram, b.carry, b.accumulated, b.drive
     synaptic_table, somatic_table, uniforms = b.synaptic_table, b.somatic_table, b.uniforms
     targets, clamped, visible_log_probability = b.targets, b.clamped, b.visible_log_probability
-    circuits, potentials, fired, probabilities = b.circuits, b.potentials, b.fired, b.probabilities
+    circuits, potentials = b.circuits, b.potentials
     absent_start, absent_column, private_index = b.absent_start, b.absent_column, b.private_index
     group, has_memory, filters_agree = b.group, b.has_memory, b.filters_agree
     reach, carry_weights = b.reach, b.carry_weights
@@ -139,6 +139,7 @@ def advance(
 
     for t in range(first, last + (1 if settle else 0)):
         now, before, after = t % 3, (t + 2) % 3, (t + 1) % 3
+        fired, probabilities = b.fired[t % 2], b.probabilities[t % 2]
         for i in range(row_first, row_last):
             if t > 0:
                 signal = signals[t - 1, i]
