@@ -40,7 +40,7 @@ def test_a_changed_protocol_says_so() -> None:
     ("changes", "message"),
     [
         ({"epochs": 0}, "epochs"),
-        ({"epoch": 3}, "epoch: .*there are .*epochs"),
+        ({"epoch": 3}, "epoch: .*did you mean epochs"),
         ({"compartments": (1,)}, "at least two"),
         ({"seeds": (1, 1)}, "different values"),
         ({"curves": (1, 3)}, "among compartments"),

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -95,6 +95,8 @@ def reproduce(
 
 
 def _print_results(finished: "Finished") -> None:
+    from gemsnn.experiments.protocol import Reading
+
     results = finished.results
     table = Table(title="Test set, iteration chosen on validation, 95 % intervals over seeds", title_justify="left")
     few = results.protocol.few_compartments
@@ -102,14 +104,14 @@ def _print_results(finished: "Finished") -> None:
         table.add_column(column, justify="right")
     for K in results.compartments:
         cells = []
-        shown: list[tuple[str, Literal["vote", "few", "likelihood"], int, int]] = [
-            ("log_likelihood", "vote", 1, 2),
-            ("accuracy", "vote", 100, 1),
-            ("ece", "few", 1, 3),
-            ("accuracy", "likelihood", 100, 1),
+        shown = [
+            ("log_likelihood", Reading.VOTE, 1, 2),
+            ("accuracy", Reading.VOTE, 100, 1),
+            ("ece", Reading.FEW, 1, 3),
+            ("accuracy", Reading.LIKELIHOOD, 100, 1),
         ]
-        for metric, decoder, factor, digits in shown:
-            value = results.estimate(K, metric, "chosen_on_validation", decoder)
+        for metric, reading, factor, digits in shown:
+            value = results.estimate(K, metric, "chosen_on_validation", reading)
             cells.append(plus_minus(value, factor, digits))
         table.add_row(str(K), *cells)
     print_table(table)

@@ -10,6 +10,7 @@ from rich.table import Column, Table
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
 from gemsnn.errors import ConfigError
+from gemsnn.inference import DECODERS
 from gemsnn.rules import RULES
 
 if TYPE_CHECKING:
@@ -19,12 +20,7 @@ _NETWORK, _LENGTH, _MACHINE = "Network and rule", "How long, and the choice of t
 
 
 RuleName = StrEnum("RuleName", list(RULES))  # type: ignore[misc]
-
-
-class Decoder(StrEnum):
-    VOTE = "vote"
-    LIKELIHOOD = "likelihood"
-    PER_STEP = "per-step"
+Decoder = StrEnum("Decoder", list(DECODERS))  # type: ignore[misc]
 
 
 DECODER_HELP = (

@@ -1,24 +1,27 @@
 """Sweeps over any settings, and the paper's experiments: protocol, results, claims, figures, report."""
 
-from gemsnn.experiments.claims import Claim, judge
+from gemsnn.experiments.claims import CLAIMS, Claim, Evidence, judge
 from gemsnn.experiments.command import carry_out, failures, own_folder
-from gemsnn.experiments.protocol import FULL, QUICK, Protocol
+from gemsnn.experiments.protocol import FULL, QUICK, Protocol, Reading
 from gemsnn.experiments.reproduce import Finished, Plan, conclude, plan, planned, rewrite
 from gemsnn.experiments.results import Results, read_results
 from gemsnn.experiments.runs import Found, Measurement, Note, Run, Work, answers
 from gemsnn.experiments.sweep import Ended
 
 __all__ = [
+    "CLAIMS",
     "FULL",
     "QUICK",
     "Claim",
     "Ended",
+    "Evidence",
     "Finished",
     "Found",
     "Measurement",
     "Note",
     "Plan",
     "Protocol",
+    "Reading",
     "Results",
     "Run",
     "Work",

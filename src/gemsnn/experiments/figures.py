@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from gemsnn.common.files import write_whole
 from gemsnn.common.words import printable
-from gemsnn.experiments.claims import CHOICE_NAMES
 from gemsnn.experiments.example import Shown
-from gemsnn.experiments.results import Choice, DecoderName, Results
+from gemsnn.experiments.protocol import Reading
+from gemsnn.experiments.results import CHOICE_NAMES, Choice, Results
 from gemsnn.experiments.statistics import Estimate
 
 INK = "#1f2933"
@@ -65,7 +65,7 @@ def performance(results: Results, choice: Choice) -> Panel:
             (axes, "log_likelihood", BLUE, "-", "o", ASIDE[0]),
             (other, "accuracy", ORANGE, "--", "s", ASIDE[2]),
         ):
-            value = partial(_estimate, results, metric, choice, "vote")
+            value = partial(_estimate, results, metric, choice, Reading.VOTE)
             _against_K(place, results, value, colour, line, metric, marker, aside=aside)
         _name(axes, "log-likelihood (nats)", BLUE)
         _name(other, "accuracy", ORANGE)
@@ -97,13 +97,13 @@ def costs(results: Results) -> Panel:
     return Panel(draw, "Broadcast load and hidden spikes per time step against K")
 
 
-def curve(results: Results, metric: str, decoder: DecoderName) -> Panel:
+def curve(results: Results, metric: str, reading: Reading) -> Panel:
     """A test figure against processed time samples, for two K: a part of the paper's Figure 4."""
 
     def draw(axes: Axes) -> None:
         for K, colour, marker in zip(results.protocol.curves, (ORANGE, BLUE), "so", strict=True):
             if results.of(K):
-                points = results.curve(K, metric, decoder)
+                points = results.curve(K, metric, reading)
                 x = [at for at, _ in points]
                 axes.plot(x, [e.mean for _, e in points], color=colour, marker=marker, ms=4, label=f"K = {K}")
                 low, high = zip(*(_ends(e) for _, e in points), strict=True)
@@ -136,7 +136,7 @@ def choices(results: Results, metric: str) -> Panel:
             _against_K(
                 axes,
                 results,
-                partial(_estimate, results, metric, choice, "vote"),
+                partial(_estimate, results, metric, choice, Reading.VOTE),
                 colour,
                 "-",
                 name,
@@ -151,15 +151,15 @@ def choices(results: Results, metric: str) -> Panel:
 def decoders(results: Results, metric: str) -> Panel:
     """A test figure against K, for each way to read out, at the iteration chosen on validation."""
     few = results.protocol.few_compartments
-    names: dict[DecoderName, str] = {"vote": "vote, Kᴵ = K", "few": f"vote, Kᴵ = {few}", "likelihood": "likelihood"}
+    names = {Reading.VOTE: "vote, Kᴵ = K", Reading.FEW: f"vote, Kᴵ = {few}", Reading.LIKELIHOOD: "likelihood"}
 
     def draw(axes: Axes) -> None:
         styles = zip(names.items(), (ORANGE, VIOLET, BLUE), "sdo", ASIDE, strict=True)
-        for (decoder, name), colour, marker, aside in styles:
+        for (reading, name), colour, marker, aside in styles:
             _against_K(
                 axes,
                 results,
-                partial(_estimate, results, metric, "chosen_on_validation", decoder),
+                partial(_estimate, results, metric, "chosen_on_validation", reading),
                 colour,
                 "-",
                 name,
@@ -171,13 +171,13 @@ def decoders(results: Results, metric: str) -> Panel:
     return Panel(draw, f"Test {TITLES[metric]} against K for each decoder")
 
 
-def reliability(results: Results, K: int, decoder: DecoderName, choice: Choice) -> Panel:
+def reliability(results: Results, K: int, reading: Reading, choice: Choice) -> Panel:
     """Accuracy against confidence, bin by bin, the seeds' test predictions put together."""
     few = results.protocol.few_compartments
-    names = {"vote": f"vote, Kᴵ = {K}", "few": f"vote, Kᴵ = {few}", "likelihood": "likelihood"}
+    names = {Reading.VOTE: f"vote, Kᴵ = {K}", Reading.FEW: f"vote, Kᴵ = {few}", Reading.LIKELIHOOD: "likelihood"}
 
     def draw(axes: Axes) -> None:
-        counts, confidence, accuracy = pooled_reliability(results, K, decoder, choice)
+        counts, confidence, accuracy = pooled_reliability(results, K, reading, choice)
         n_bins = len(counts)
         edges = np.linspace(0, 1, n_bins + 1)
         axes.plot([0, 1], [0, 1], color=INK, lw=1, ls=":", alpha=0.7)
@@ -190,22 +190,22 @@ def reliability(results: Results, K: int, decoder: DecoderName, choice: Choice) 
         )  # fmt: skip
         axes.plot(confidence[there], accuracy[there], "o", color=ORANGE, ms=4, label="at mean confidence")
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="accuracy")
-        ece = results.estimate(K, "ece", choice, decoder)
-        axes.set_title(f"K = {K}, {names[decoder]}: ECE {ece.mean:.3f}", fontsize=9)
+        ece = results.estimate(K, "ece", choice, reading)
+        axes.set_title(f"K = {K}, {names[reading]}: ECE {ece.mean:.3f}", fontsize=9)
         axes.legend(frameon=False, fontsize=7, loc="upper left")
 
-    return Panel(draw, f"Reliability diagram, K = {K}, {decoder}", (3.4, 3.1))
+    return Panel(draw, f"Reliability diagram, K = {K}, {reading}", (3.4, 3.1))
 
 
 def pooled_reliability(
-    results: Results, K: int, decoder: DecoderName, choice: Choice
+    results: Results, K: int, reading: Reading, choice: Choice
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """(n_bins,) counts, mean confidence and accuracy over all seeds; 0 in empty bins."""
     n_bins = results.protocol.n_bins
     counts = np.zeros(n_bins, np.int64)
     confidence, accuracy = np.zeros(n_bins), np.zeros(n_bins)
     for run in results.of(K):
-        table = run.figures(run.chosen(choice, decoder), decoder)["reliability"]
+        table = run.figures(run.chosen(choice, reading), reading)["reliability"]
         number = np.array(table["counts"])
         counts += number
         confidence += number * np.array([value or 0.0 for value in table["confidence"]])
@@ -260,8 +260,8 @@ def visible_raster(shown: Shown) -> Panel:
     return Panel(draw, "Raster of the visible spikes of all compartments", (3.4, 3.1))
 
 
-def _estimate(results: Results, metric: str, choice: Choice, decoder: DecoderName, K: int) -> Estimate:
-    return results.estimate(K, metric, choice, decoder)
+def _estimate(results: Results, metric: str, choice: Choice, reading: Reading, K: int) -> Estimate:
+    return results.estimate(K, metric, choice, reading)
 
 
 def _against_K(
@@ -345,18 +345,18 @@ def _two_colours(off: NDArray[np.float64], on: NDArray[np.float64]) -> NDArray[n
 
 def all_figures(results: Results, shown: Shown | None) -> dict[str, list[Panel]]:
     """The panels of each figure, by the figure's name."""
-    curves = [curve(results, metric, "few") for metric in ("log_likelihood", "accuracy", "ece")]
+    curves = [curve(results, metric, Reading.FEW) for metric in ("log_likelihood", "accuracy", "ece")]
     first, last = results.compartments[0], results.compartments[-1]
     figures = {
         "figure-a": [performance(results, "best_on_test"), costs(results)],
         "figure-b": curves,
         "choices": [choices(results, metric) for metric in ("log_likelihood", "accuracy", "ece")],
         "decoders": [decoders(results, metric) for metric in ("accuracy", "ece", "nll")],
-        "figure-b-likelihood": [curve(results, metric, "likelihood") for metric in ("accuracy", "ece")],
+        "figure-b-likelihood": [curve(results, metric, Reading.LIKELIHOOD) for metric in ("accuracy", "ece")],
         "reliability": [
-            reliability(results, K, decoder, "final")
+            reliability(results, K, reading, "final")
             for K in (first, last)
-            for decoder in ("few", "vote", "likelihood")
+            for reading in (Reading.FEW, Reading.VOTE, Reading.LIKELIHOOD)
         ],
     }
     if shown is not None:

@@ -5,18 +5,30 @@ It follows section 4 of the paper; what the paper leaves open is settled here, a
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gemsnn.common.validation import allowed_values
+from gemsnn.common.validation import complaint
 from gemsnn.errors import ConfigError
 from gemsnn.training import DecoderSettings, TrainingConfig
 from gemsnn.training.randomness import hold_out
 
 Positive = Annotated[int, Field(ge=1)]
+
+
+class Reading(StrEnum):
+    """The ways in which every network of the protocol is read out."""
+
+    VOTE = "vote"
+    """The vote with K^I = K."""
+    FEW = "few"
+    """The vote with few compartments, K^I = 2."""
+    LIKELIHOOD = "likelihood"
+    """The model's own posterior."""
 
 
 class Protocol(BaseModel):
@@ -107,22 +119,19 @@ class Protocol(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            texts = []
-            for item in error.errors():
-                where = ".".join(str(part) for part in item["loc"])
-                if item["type"] == "extra_forbidden":
-                    texts.append(f"{where}: there is no such field; there are {', '.join(cls.model_fields)}")
-                elif not where:
-                    texts.append(str(item["msg"]).removeprefix("Value error, "))
-                else:
-                    field = cls.model_fields.get(where)
-                    allowed = str(item["msg"]) if field is None else f"must be {allowed_values(field)}"
-                    texts.append(f"{where} = {item['input']!r}: {allowed}")
-            raise ConfigError(f"protocol: {'; '.join(texts)}") from None
+            raise ConfigError(f"protocol: {complaint(error, cls)}") from None
 
     @property
     def n_runs(self) -> int:
         return len(self.compartments) * len(self.seeds)
+
+    def name_of(self, reading: Reading) -> str:
+        """What figures and tables call it."""
+        return {
+            Reading.VOTE: "vote, K^I = K",
+            Reading.FEW: f"vote, K^I = {self.few_compartments}",
+            Reading.LIKELIHOOD: "likelihood decoder",
+        }[reading]
 
     def training(self, n_compartments: int, seed: int, labels: NDArray[np.int64], n_steps: int) -> TrainingConfig:
         """Settings of the run (K, seed) on training examples with such labels, of T steps."""

@@ -10,10 +10,10 @@ from typing import Any
 
 from gemsnn.common.words import counted, plus_minus, printable, with_interval
 from gemsnn.experiments import figures
-from gemsnn.experiments.claims import CHOICE_NAMES, Claim, Evidence
+from gemsnn.experiments.claims import Claim, Evidence
 from gemsnn.experiments.example import Shown
-from gemsnn.experiments.protocol import Protocol
-from gemsnn.experiments.results import CHOICES, DecoderName, Results
+from gemsnn.experiments.protocol import Protocol, Reading
+from gemsnn.experiments.results import CHOICE_NAMES, CHOICES, Results
 
 MARKS = {"supported": ("yes", "✓"), "not supported": ("no", "✗"), "inconclusive": ("open", "?")}
 
@@ -57,7 +57,7 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             "chosen on validation examples held out of the training set, which is the honest figure, and the last.</p>"
             + _panels(panels["choices"], "choices")
             + _caption("Vote with K<sup>I</sup> = K. " + _bars(results))
-            + _numbers(results, "vote"),
+            + _numbers(results, Reading.VOTE),
         ),
         _section(
             "decoders",
@@ -69,8 +69,8 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             f"posterior, from {protocol.realisations} realisations.</p>"
             + _panels(panels["decoders"], "decoders")
             + _caption("Each at the iteration chosen on validation with that decoder. " + _bars(results))
-            + _numbers(results, "few")
-            + _numbers(results, "likelihood"),
+            + _numbers(results, Reading.FEW)
+            + _numbers(results, Reading.LIKELIHOOD),
         ),
         _section(
             "reliability",
@@ -223,9 +223,7 @@ def _small(text: str) -> str:
     return f"{number} <small>{rest}</small>" if space else number
 
 
-def _numbers(results: Results, decoder: DecoderName) -> str:
-    few = results.protocol.few_compartments
-    names = {"vote": "vote, K^I = K", "few": f"vote, K^I = {few}", "likelihood": "likelihood decoder"}
+def _numbers(results: Results, reading: Reading) -> str:
     metrics = {
         "log_likelihood": "log-likelihood",
         "accuracy": "accuracy, %",
@@ -239,7 +237,7 @@ def _numbers(results: Results, decoder: DecoderName) -> str:
         for place, K in enumerate(results.compartments):
             cells = []
             for metric in metrics:
-                value = results.estimate(K, metric, choice, decoder)
+                value = results.estimate(K, metric, choice, reading)
                 scale, digits = {"accuracy": (100, 1), "log_likelihood": (1, 2)}.get(metric, (1, 3))
                 cells.append(f"<td>{_small(plus_minus(value, scale, digits))}</td>")
             first = (
@@ -249,7 +247,7 @@ def _numbers(results: Results, decoder: DecoderName) -> str:
             )
             rows.append(f'<tr{" class=top" if place == 0 else ""}>{first}<th scope="row">{K}</th>{"".join(cells)}</tr>')
     return (
-        f"<details><summary>All numbers: {_formula(names[decoder])}</summary>"
+        f"<details><summary>All numbers: {_formula(results.protocol.name_of(reading))}</summary>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
         "</details>"
     )

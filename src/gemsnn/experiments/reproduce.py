@@ -12,7 +12,7 @@ from typing import Any
 from gemsnn.common.files import write_whole
 from gemsnn.events import PreparedData, open_prepared
 from gemsnn.experiments import figures
-from gemsnn.experiments.claims import Claim, as_records, judge
+from gemsnn.experiments.claims import CLAIMS, Claim, Judge, as_records, judge
 from gemsnn.experiments.data import check_usable, needs_resplit, resplit_files, simulated_file
 from gemsnn.experiments.example import Shown, show
 from gemsnn.experiments.protocol import Protocol
@@ -129,7 +129,7 @@ class Finished:
     report: Path
 
 
-def conclude(what: Plan, ended: Sequence[Ended]) -> Finished:
+def conclude(what: Plan, ended: Sequence[Ended], claims: Sequence[Judge] = CLAIMS) -> Finished:
     """From the run directories to results.json, figures and report.html."""
     about = {
         "data": what.data,
@@ -137,26 +137,26 @@ def conclude(what: Plan, ended: Sequence[Ended]) -> Finished:
         "versions": versions(),
         "when": time.strftime("Made on %Y-%m-%d at %H:%M %Z"),
     }
-    return _write(gather(what.protocol, what.runs, ended, about), what.folder)
+    return _write(gather(what.protocol, what.runs, ended, about), what.folder, claims)
 
 
-def rewrite(folder: Path) -> Finished:
+def rewrite(folder: Path, claims: Sequence[Judge] = CLAIMS) -> Finished:
     """Figures, verdicts and report anew from a directory's results.json; nothing is run."""
     results, _ = read_results(folder / "results.json")
-    return _write(results, folder)
+    return _write(results, folder, claims)
 
 
-def _write(results: Results, folder: Path) -> Finished:
-    claims = judge(results)
+def _write(results: Results, folder: Path, claims: Sequence[Judge]) -> Finished:
+    judged = judge(results, claims)
     shown = _example(results, folder)
-    write_results(folder / "results.json", to_json(results, as_records(claims)))
+    write_results(folder / "results.json", to_json(results, as_records(judged)))
     place = folder / "figures"
     place.mkdir(exist_ok=True)
     for name, panels in figures.all_figures(results, shown).items():
         figures.save(panels, place / name)
     page = folder / "report.html"
-    write_whole(page, report(results, claims, shown).encode())
-    return Finished(results, claims, page)
+    write_whole(page, report(results, judged, shown).encode())
+    return Finished(results, judged, page)
 
 
 def _example(results: Results, folder: Path) -> Shown | None:

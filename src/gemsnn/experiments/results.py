@@ -24,7 +24,7 @@ from gemsnn._version import __version__
 from gemsnn.common.files import write_whole
 from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import DataError
-from gemsnn.experiments.protocol import Protocol
+from gemsnn.experiments.protocol import Protocol, Reading
 from gemsnn.experiments.runs import Run
 from gemsnn.experiments.statistics import Estimate, estimate
 from gemsnn.experiments.sweep import Ended
@@ -32,10 +32,12 @@ from gemsnn.experiments.sweep import Ended
 FORMAT, VERSION = "gemsnn results", 2
 
 Choice = Literal["best_on_test", "chosen_on_validation", "final"]
-CHOICES: tuple[Choice, ...] = ("best_on_test", "chosen_on_validation", "final")
-DecoderName = Literal["vote", "few", "likelihood"]
-"""vote: K^I = K; few: the vote with K^I = 2; likelihood: the model's own posterior."""
-DECODERS: tuple[DecoderName, ...] = ("vote", "few", "likelihood")
+CHOICE_NAMES: dict[Choice, str] = {
+    "best_on_test": "best iteration on the test set (as the paper)",
+    "chosen_on_validation": "iteration chosen on validation (honest)",
+    "final": "last iteration",
+}
+CHOICES = tuple(CHOICE_NAMES)
 METRICS = ("log_likelihood", "accuracy", "ece", "nll", "brier")
 
 Record = dict[str, Any]
@@ -64,22 +66,22 @@ class Measured:
     def time_samples(self) -> list[int]:
         return [record["time_samples"] for record in self.records]
 
-    def figures(self, index: int, decoder: DecoderName, split: str = "test") -> Record:
+    def figures(self, index: int, reading: Reading, split: str = "test") -> Record:
         """Accuracy and so on of the evaluation ``index``."""
         found: Record = self.records[index][split]
-        if decoder == "vote":
+        if reading == Reading.VOTE:
             return found
         few, likelihood = found["extra_decoders"]
-        return {"log_likelihood": found["log_likelihood"], **(likelihood if decoder == "likelihood" else few)}
+        return {"log_likelihood": found["log_likelihood"], **(few if reading == Reading.FEW else likelihood)}
 
-    def chosen(self, choice: Choice, decoder: DecoderName = "vote") -> int:
+    def chosen(self, choice: Choice, reading: Reading = Reading.VOTE) -> int:
         """Which evaluation a choice takes: the most accurate, ties by NLL, then the earlier; or the last."""
         if choice == "final":
             return len(self.records) - 1
         split = "test" if choice == "best_on_test" else "validation"
 
         def worth(index: int) -> tuple[float, float]:
-            figures = self.figures(index, decoder, split)
+            figures = self.figures(index, reading, split)
             return figures["accuracy"], -figures["nll"]
 
         return max(range(len(self.records)), key=worth)
@@ -107,34 +109,34 @@ class Results:
         """The seeds for which all these K are done."""
         return sorted(set.intersection(*({run.seed for run in self.of(K)} for K in compartments)))
 
-    def value(self, run: Measured, metric: str, choice: Choice, decoder: DecoderName = "vote") -> float:
+    def value(self, run: Measured, metric: str, choice: Choice, reading: Reading = Reading.VOTE) -> float:
         """A test figure of a run at the iteration that the choice takes with the same decoder."""
-        return float(run.figures(run.chosen(choice, decoder), decoder)[metric])
+        return float(run.figures(run.chosen(choice, reading), reading)[metric])
 
     def table(
-        self, metric: str, choice: Choice, decoder: DecoderName = "vote"
+        self, metric: str, choice: Choice, reading: Reading = Reading.VOTE
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Seeds for which every K is done, and their (n_seeds, n_K) test figures."""
         Ks = self.compartments
         seeds = self.paired_seeds(Ks)
         by = {(run.n_compartments, run.seed): run for run in self.runs}
-        rows = [[self.value(by[K, seed], metric, choice, decoder) for K in Ks] for seed in seeds]
+        rows = [[self.value(by[K, seed], metric, choice, reading) for K in Ks] for seed in seeds]
         return seeds, np.array(rows).reshape(len(seeds), len(Ks))
 
-    def estimate(self, K: int, metric: str, choice: Choice, decoder: DecoderName = "vote") -> Estimate:
+    def estimate(self, K: int, metric: str, choice: Choice, reading: Reading = Reading.VOTE) -> Estimate:
         """Mean over seeds, with its interval."""
-        return self.estimated([self.value(run, metric, choice, decoder) for run in self.of(K)])
+        return self.estimated([self.value(run, metric, choice, reading) for run in self.of(K)])
 
     def estimated(self, values: ArrayLike) -> Estimate:
         return estimate(values, self.protocol.confidence)
 
-    def curve(self, K: int, metric: str, decoder: DecoderName) -> list[tuple[float, Estimate]]:
+    def curve(self, K: int, metric: str, reading: Reading) -> list[tuple[float, Estimate]]:
         """(processed time samples, estimate over seeds) at each evaluation."""
         runs = self.of(K)
         return [
             (
                 float(np.mean([run.time_samples[i] for run in runs])),
-                self.estimated([run.figures(i, decoder)[metric] for run in runs]),
+                self.estimated([run.figures(i, reading)[metric] for run in runs]),
             )
             for i in range(min(len(run.records) for run in runs))
         ]
@@ -192,11 +194,11 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
     Ks = results.compartments
     summary: Record = {
         choice: {
-            decoder: {
-                metric: {str(K): results.estimate(K, metric, choice, decoder)._asdict() for K in Ks}
+            reading.value: {
+                metric: {str(K): results.estimate(K, metric, choice, reading)._asdict() for K in Ks}
                 for metric in METRICS
             }
-            for decoder in DECODERS
+            for reading in Reading
         }
         for choice in CHOICES
     }

@@ -19,8 +19,8 @@ from typing import Any
 from gemsnn.common.files import write_whole
 from gemsnn.common.words import plus_minus, printable, with_interval
 from gemsnn.errors import GemsnnError
-from gemsnn.experiments.claims import CHOICE_NAMES
-from gemsnn.experiments.results import CHOICES, DecoderName, Results, read_results
+from gemsnn.experiments.protocol import Reading
+from gemsnn.experiments.results import CHOICE_NAMES, CHOICES, Results, read_results
 from gemsnn.experiments.statistics import Estimate
 
 BEGIN, END = "<!-- discussion: begin -->", "<!-- discussion: end -->"
@@ -114,13 +114,9 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
     }
     for name, path in figures.items():
         lines += [f"![{_plain(captions[name])}]({path})", "", f"*{_plain(captions[name])}*", ""]
-    decoders: list[tuple[DecoderName, str]] = [
-        ("vote", "Vote, K^I = K"),
-        ("few", f"Vote, K^I = {few}"),
-        ("likelihood", "Likelihood decoder"),
-    ]
-    for decoder, title in decoders:
-        lines += [f"### {_plain(title)}", "", *_numbers(results, decoder), ""]
+    for reading in Reading:
+        title = results.protocol.name_of(reading)
+        lines += [f"### {_plain(title[0].upper() + title[1:])}", "", *_numbers(results, reading), ""]
     lines += ["### Cost of learning", "", *_costs(results), ""]
     if results.failed:
         lines += [
@@ -130,7 +126,7 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
     return "\n".join(lines)
 
 
-def _numbers(results: Results, decoder: DecoderName) -> list[str]:
+def _numbers(results: Results, reading: Reading) -> list[str]:
     lines = [
         "| iteration | K | log-likelihood | accuracy, % | ECE | NLL | Brier |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -138,7 +134,7 @@ def _numbers(results: Results, decoder: DecoderName) -> list[str]:
     for choice in CHOICES:
         for place, K in enumerate(results.compartments):
             cells = [
-                plus_minus(results.estimate(K, metric, choice, decoder), factor, digits)
+                plus_minus(results.estimate(K, metric, choice, reading), factor, digits)
                 for metric, (factor, digits) in SCALES.items()
             ]
             lines.append(f"| {CHOICE_NAMES[choice] if place == 0 else ''} | {K} | {' | '.join(cells)} |")

@@ -28,6 +28,11 @@ class Estimate(NamedTuple):
         """The interval's upper end, or infinity where there is none."""
         return math.inf if self.high is None else self.high
 
+    def scaled(self, factor: float) -> Estimate:
+        """The same in another unit."""
+        low, high = (None if end is None else factor * end for end in (self.low, self.high))
+        return Estimate(factor * self.mean, low, high, self.n)
+
 
 def estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
     """Mean and interval of independent values.

@@ -1,0 +1,27 @@
+"""The paper's claim that the calibration error falls with K."""
+
+from __future__ import annotations
+
+from gemsnn.experiments.claims.claim import Claim
+from gemsnn.experiments.claims.trends import figure_trend, improvement_rule
+from gemsnn.experiments.protocol import Reading
+from gemsnn.experiments.results import Choice, Results
+
+SHOWN: tuple[tuple[Choice, Reading], ...] = (
+    ("final", Reading.FEW),
+    ("best_on_test", Reading.FEW),
+    ("chosen_on_validation", Reading.FEW),
+    ("final", Reading.VOTE),
+    ("final", Reading.LIKELIHOOD),
+)
+
+
+def calibration_error_falls(results: Results) -> Claim:
+    margin, few = results.protocol.margin_ece, results.protocol.few_compartments
+    return Claim(
+        name="calibration error falls with K",
+        claim=f"The calibration error falls with K in training, with K^I = {few} at inference.",
+        source="Figure 4, right, and the text on it",
+        rule=improvement_rule(margin, change="fall"),
+        evidence=[figure_trend(results, "ece", choice, reading, margin, sign=-1) for choice, reading in SHOWN],
+    )
