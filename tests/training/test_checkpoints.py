@@ -89,10 +89,10 @@ def test_if_all_are_damaged_that_is_told_and_nothing_is_changed(saved):
 
 
 def test_a_checkpoint_from_the_future_is_refused_rather_than_passed_over(saved, trainer, monkeypatch):
-    monkeypatch.setattr(module, "VERSION", 2)
+    monkeypatch.setattr(module, "VERSION", 3)
     saved.write(checkpoint(trainer, 20))
     monkeypatch.undo()
-    with warnings.catch_warnings(), pytest.raises(CheckpointError, match="version 2 is from the future"):
+    with warnings.catch_warnings(), pytest.raises(CheckpointError, match="version 3 is from the future"):
         saved.read_newest()
     assert len(saved.paths()) == 2
 

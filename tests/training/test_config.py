@@ -9,7 +9,7 @@ import gemsnn
 from gemsnn import ConfigError
 from gemsnn.experiments.protocol import Protocol
 from gemsnn.training import PRESETS, TrainingConfig, read_config, write_config
-from gemsnn.training.config import RaisedCosineSettings, differences, parse_assignment
+from gemsnn.training.config import differences, parse_assignment
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,15 @@ from gemsnn.training.config import RaisedCosineSettings, differences, parse_assi
         ("n_hidden", -1, ">= 0"),
         ("n_compartments", 0, ">= 1"),
         ("n_compartments", "many", "a whole number, >= 1"),
-        ("learning_rate", -1e-3, "a number, >= 0"),
-        ("learning_rate", float("nan"), "a number"),
-        ("kappa", 0, "> 0 and <= 1"),
-        ("gamma", 1.5, "> 0 and <= 1"),
+        ("rule.learning_rate", -1e-3, "a finite number of at least 0"),
+        ("rule.learning_rate", float("nan"), "a finite number"),
+        ("rule.learning_rate", "fast", "a finite number"),
+        ("rule.kappa", 0, "must lie in (0, 1]"),
+        ("rule.gamma", 1.5, "must lie in (0, 1]"),
+        ("rule.gain", -1, "a finite number of at least 0"),
+        ("rule.kind", "hebb", "'gem', 'mb', 'iw', 'feedback'"),
+        ("topology.kind", "star", "'fully-connected', 'layers', 'random', 'file'"),
+        ("readout", "softmax", "'bernoulli', 'winner-take-all'"),
         ("epochs", 0, ">= 1"),
         ("epochs", 1.5, "a whole number"),
         ("decoder", "guess", "'vote', 'likelihood', 'per-step'"),
@@ -42,25 +47,29 @@ def test_an_impossible_value_is_refused_with_the_field_and_what_is_allowed(field
 
 
 def test_every_problem_is_named_at_once():
-    with pytest.raises(ConfigError, match=r"kappa = 2.*gamma = 3"):
-        TrainingConfig.make(kappa=2, gamma=3)
+    with pytest.raises(ConfigError, match=r"epochs = 0.*seed = -3"):
+        TrainingConfig.make(epochs=0, seed=-3)
+    with pytest.raises(ConfigError, match=r"epochs = 0.*rule\.kappa must lie in|rule\.kappa must lie in.*epochs = 0"):
+        TrainingConfig.make(epochs=0, rule={"kappa": 2})
 
 
 def test_an_unknown_setting_is_refused_with_the_one_that_was_meant():
-    with pytest.raises(ConfigError, match=r"lerning_rate: there is no such setting; did you mean learning_rate\?"):
-        TrainingConfig.make(lerning_rate=1)
-    with pytest.raises(ConfigError, match=r"nbasis: there is no such setting; did you mean n_basis\?"):
-        TrainingConfig.make(synaptic_filter={"nbasis": 2})
+    with pytest.raises(ConfigError, match=r"epocs: there is no such setting; did you mean epochs\?"):
+        TrainingConfig.make(epocs=1)
+    with pytest.raises(ConfigError, match=r"rule\.lerning_rate: there is no such setting; did you mean learning_rate\?"):
+        TrainingConfig.make(rule={"lerning_rate": 1})
+    with pytest.raises(ConfigError, match=r"synaptic_filter\.time_constant: .*did you mean time_constants\?"):
+        TrainingConfig.make(synaptic_filter={"time_constant": 2})
 
 
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        ({"synaptic_filter": {"kind": "raised-cosine", "n_basis": 0}}, r"synaptic_filter.*n_basis = 0: .*>= 1"),
-        ({"somatic_filter": {"kind": "sine"}}, r"somatic_filter.*raised-cosine or exponential"),
+        ({"synaptic_filter": {"kind": "raised-cosine", "n_basis": 0}}, r"synaptic_filter\.n_basis must be .*at least 1"),
+        ({"somatic_filter": {"kind": "sine"}}, r"somatic_filter\.kind = 'sine': .*'raised-cosine', 'exponential', 'taps'"),
         ({"somatic_filter": {"kind": "exponential", "time_constants": [0.0]}}, r"somatic_filter.*time_constants"),
         ({"extra_decoders": [{"kind": "vote", "compartments": 0}]}, r"extra_decoders\.0\.compartments = 0.*>= 1"),
-        ({"synaptic_filter": {"n_basis": 11, "duration": 10}}, r"synaptic_filter: .*n_basis=11, duration=10"),
+        ({"somatic_filter": {"n_basis": 11, "duration": 10}}, r"somatic_filter\..*n_basis=11, duration=10"),
     ],
 )
 def test_problems_inside_tables_are_named_with_their_place(settings, names):
@@ -71,10 +80,15 @@ def test_problems_inside_tables_are_named_with_their_place(settings, names):
 def test_early_stopping_without_validation_examples_is_a_contradiction():
     with pytest.raises(ConfigError, match="patience needs validation examples"):
         TrainingConfig.make(patience=2, validation_fraction=0)
-    with pytest.raises(ConfigError, match="n_compartments = 1: without feedback, hidden neurons learn by comparing"):
-        TrainingConfig.make(feedback=0.0)
-    for allowed in ({"n_compartments": 2}, {"centred": False}, {"n_hidden": 0}):
-        assert TrainingConfig.make(feedback=0.0, **allowed).feedback == 0
+
+
+def test_a_rule_that_compares_compartments_needs_two_of_them():
+    for rule, name in ((gemsnn.GEM(centred=True), "centred"), (gemsnn.IW(), "baseline")):
+        with pytest.raises(ConfigError, match=rf"n_compartments = 1, rule\.{name}.* compar\w+ compartments; use 2 or more"):
+            TrainingConfig.make(rule=rule)
+        for allowed in ({"n_compartments": 2}, {"n_hidden": 0}):
+            assert TrainingConfig.make(rule=rule, **allowed).rule == rule
+    assert TrainingConfig.make(rule=gemsnn.GEM()).rule == gemsnn.GEM()
 
 
 def test_evaluations_are_either_regular_or_at_chosen_points():
@@ -90,7 +104,8 @@ def test_filters_may_be_given_as_objects(given):
 
 def test_the_paper_preset_has_the_paper_s_settings_and_can_be_changed():
     config = TrainingConfig.make(preset="paper", n_compartments=5)
-    assert (config.learning_rate, config.kappa, config.gamma, config.n_hidden) == (1e-3, 0.9, 0.9, 200)
+    assert config.rule == gemsnn.GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9)
+    assert config.n_hidden == 200
     assert (config.n_compartments, config.decoder, config.main_decoder.compartments) == (5, "vote", 5)
     network = config.network(676, 3)
     assert network.synaptic_filter == gemsnn.RaisedCosine(n_basis=3, duration=10)
@@ -115,7 +130,7 @@ def test_the_documentation_has_every_setting_with_its_default():
 def test_settings_survive_the_file(tmp_path, preset):
     config = TrainingConfig.make(
         preset=preset,
-        learning_rate=1e-7,
+        rule={"learning_rate": 1e-7},
         eval_every=123,
         synaptic_filter=gemsnn.Exponential((1.5, 4.0), 7),
         extra_decoders=[{"kind": "likelihood", "compartments": 2}, {}],
@@ -138,7 +153,7 @@ def test_flags_go_before_the_file_and_the_file_before_the_preset(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('preset = "paper"\nn_compartments = 3\nepochs = 7\n')
     config, data = read_config(file, epochs=9)
-    assert (config.learning_rate, config.n_compartments, config.epochs, data) == (1e-3, 3, 9, None)
+    assert (config.rule.learning_rate, config.n_compartments, config.epochs, data) == (1e-3, 3, 9, None)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +199,8 @@ def test_an_assignment_without_a_value_is_refused():
 
 
 def test_numpy_numbers_will_do():
-    config = TrainingConfig.make(n_hidden=np.int64(4), learning_rate=np.float32(0.5))
-    assert (config.n_hidden, config.learning_rate) == (4, 0.5)
+    config = TrainingConfig.make(n_hidden=np.int64(4), rule={"learning_rate": np.float32(0.5)})
+    assert (config.n_hidden, config.rule.learning_rate) == (4, 0.5)
     json.dumps(config.identity())
 
 
@@ -198,10 +213,10 @@ def test_the_machine_s_settings_are_not_part_of_the_identity():
 def test_the_paper_s_preset_is_the_paper_s_whatever_the_defaults_are():
     paper = TrainingConfig.make(preset="paper")
     assert (paper.n_hidden, paper.n_compartments, paper.main_decoder.compartments) == (200, 20, 20)
-    assert paper.synaptic_filter == paper.somatic_filter == RaisedCosineSettings(n_basis=3, duration=10)
-    assert (paper.visible_memory, paper.centred, paper.average_last, paper.decoder) == (True, False, 0.0, "vote")
+    assert paper.synaptic_filter == paper.somatic_filter == gemsnn.RaisedCosine(n_basis=3, duration=10)
+    assert (paper.visible_memory, paper.average_last, paper.decoder, paper.readout) == (True, 0.0, "vote", "bernoulli")
     for position in (0, 99):
-        assert paper.rule(position, 100) == gemsnn.GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9)
+        assert paper.rule_at(position, 100) == gemsnn.GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9)
     labels = np.arange(30) % 3
     reproduced = Protocol.make("full").training(20, 0, labels, 80)
     changed = {name for name, value in paper.identity().items() if reproduced.identity()[name] != value}
@@ -209,7 +224,7 @@ def test_the_paper_s_preset_is_the_paper_s_whatever_the_defaults_are():
 
 
 def test_the_learning_rate_falls_as_the_schedule_says():
-    constant = TrainingConfig.make(learning_rate=2.0, learning_rate_schedule="constant")
+    constant = TrainingConfig.make(rule={"learning_rate": 2.0}, learning_rate_schedule="constant")
     linear = constant.changed(learning_rate_schedule="linear", learning_rate_floor=0.1)
     cosine = linear.changed(learning_rate_schedule="cosine")
     for config, rates in (
@@ -217,7 +232,7 @@ def test_the_learning_rate_falls_as_the_schedule_says():
         (linear, (2.0, 1.55, 1.1, 0.2)),
         (cosine, (2.0, 0.2 + 1.8 * (1 + np.sqrt(0.5)) / 2, 1.1, 0.2)),
     ):
-        found = [config.rule(position, 100).learning_rate for position in (0, 25, 50, 100)]
+        found = [config.rule_at(position, 100).learning_rate for position in (0, 25, 50, 100)]
         assert found == pytest.approx(rates)
 
 

@@ -317,12 +317,20 @@ def preset_values(name: str | None) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field."""
-    missing = "(not set)"
+    missing, old, new = "(not set)", _fields(before), _fields(now)
     return [
-        f"{name} was {json.dumps(before.get(name, missing))} and is now {json.dumps(now.get(name, missing))}"
-        for name in sorted({*before, *now})
-        if before.get(name, missing) != now.get(name, missing)
+        f"{name} was {json.dumps(old.get(name, missing))} and is now {json.dumps(new.get(name, missing))}"
+        for name in sorted({*old, *new})
+        if old.get(name, missing) != new.get(name, missing)
     ]
+
+
+def _fields(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Every field by its name, those of tables as ``table.field``."""
+    fields: dict[str, Any] = {}
+    for name, value in identity.items():
+        fields |= {f"{name}.{field}": part for field, part in value.items()} if isinstance(value, dict) else {name: value}
+    return fields
 
 
 # ---- the TOML file ---------------------------------------------------------------------------------------------------
