@@ -306,7 +306,7 @@ def test_too_few_examples_to_hold_any_out_are_refused():
 
 
 def test_a_prepared_file_without_training_examples_is_refused(tmp_path):
-    write_prepared(tmp_path / "test.h5", *toy.examples(6), split="test")
+    write_prepared(tmp_path / "test.h5", *toy.examples(6), split=["test"] * 6)
     with open_prepared(tmp_path / "test.h5") as data, pytest.raises(DataError, match="no training examples"):
         Trainer(toy.config(validation_fraction=0), data)
 
