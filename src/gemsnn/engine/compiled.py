@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from gemsnn.engine import direct, protocol
+from gemsnn.engine import direct, event, protocol
+from gemsnn.engine.event_plan import event_plan
 from gemsnn.engine.protocol import State
 from gemsnn.engine.simulate import simulate
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
 __all__ = ["learner", "simulate"]
+
+FORM: str | None = None  # "event" or "direct": for tests and benchmarks; None chooses
 
 
 def learner(
@@ -19,7 +22,26 @@ def learner(
     *,
     state: State | None = None,
     free: bool = False,
+    steps: int | None = None,
     threads: int = 1,
 ) -> protocol.Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""
+    if _suits_events(network, parameters, rule, n_compartments, state, free, steps):
+        return event.Learner(network, parameters, rule, n_compartments, state=state, free=free, steps=steps)
     return direct.Learner(network, parameters, rule, n_compartments, state=state, free=free, threads=threads)
+
+
+def _suits_events(
+    network: Network,
+    parameters: Parameters,
+    rule: Rule,
+    n_compartments: int,
+    state: State | None,
+    free: bool,
+    steps: int | None,
+) -> bool:
+    if state is not None:  # a form goes on with what it has begun
+        return "fading" in state.kept
+    if FORM is not None:
+        return FORM == "event"
+    return event_plan(network, free, parameters.dtype) is not None and n_compartments <= 8

@@ -63,13 +63,19 @@ class Learner(Protocol):
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state; they may change if the learner goes on."""
 
+    def parameters(self) -> Parameters:
+        """A copy of the parameters as they are now; the learner goes on as if nobody had looked."""
+
     @property
     def messages(self) -> Communication | None:
         """Real numbers sent so far, where the engine counts them."""
 
 
 class Engine(Protocol):
-    """Computes a network's steps. ``free`` tells a learner that some steps will have no target."""
+    """Computes a network's steps.
+
+    ``free`` tells a learner that some steps will have no target; ``steps``, how many there will be, if that is known.
+    """
 
     def learner(
         self,
@@ -80,6 +86,7 @@ class Engine(Protocol):
         *,
         state: State | None = None,
         free: bool = False,
+        steps: int | None = None,
         threads: int = 1,
     ) -> Learner: ...
 

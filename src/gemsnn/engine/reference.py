@@ -67,7 +67,7 @@ class Learner:
         self, network: Network, parameters: Parameters, rule: Rule, n_compartments: int, state: State | None
     ) -> None:
         self.network, self.rule, self.dtype = network, rule, parameters.dtype
-        self.parameters = parameters.astype(np.float64)
+        self.weights = parameters.astype(np.float64)
         self.processor = CentralProcessor()
         K, n = n_compartments, network.n_neurons
         if state is None:
@@ -99,7 +99,7 @@ class Learner:
         """
         network, rule, K = self.network, self.rule, len(self.log_weights)
         n_hidden = network.n_hidden
-        u, synaptic_trace, somatic_trace = potentials(network, self.parameters, self.history)
+        u, synaptic_trace, somatic_trace = potentials(network, self.weights, self.history)
         probability = spiking.probability(network.circuits, u)
         spikes = fire(network, probability, target_t, uniforms_t)
         log_probability = visible_log_probability(network, u, spikes)
@@ -135,7 +135,7 @@ class Learner:
             )
         if rule.local is not None:
             onto_visible = slice(network.n_inputs, network.n_inputs + n_hidden)
-            reach = self.parameters.synaptic[n_hidden:, onto_visible].sum(axis=2).T  # (n_hidden, n_visible)
+            reach = self.weights.synaptic[n_hidden:, onto_visible].sum(axis=2).T  # (n_hidden, n_visible)
             self.processor.reals_sent_back += K * int(network.topology.mask[n_hidden:, onto_visible].sum())
             rule.local(
                 settings, hidden, errors, np.ascontiguousarray(reach), spikes[:, :n_hidden].T.astype(bool),
@@ -145,7 +145,7 @@ class Learner:
 
     def _update(self, signals: Array, post: Array, synaptic_trace: Array, somatic_trace: Array) -> None:
         network, eta = self.network, self.rule.learning_rate
-        learned, eligibility = self.parameters.copy(), self.eligibility
+        learned, eligibility = self.weights.copy(), self.eligibility
         for i in range(network.n_neurons):  # each neuron on its own: its post factor, its traces, its learning signal
             mask, signal = network.topology.mask[i, :, None], signals[i]
             eligibility.synaptic[:, i] += post[:, i, None, None] * synaptic_trace * mask
@@ -154,14 +154,18 @@ class Learner:
             learned.synaptic[i] += eta * np.tensordot(signal, eligibility.synaptic[:, i], axes=1)
             learned.somatic[i] += eta * np.tensordot(signal, eligibility.somatic[:, i], axes=1)
             learned.bias[i] += eta * (signal @ eligibility.bias[:, i])
-        self.parameters = learned
+        self.weights = learned
 
     def take(self) -> tuple[Parameters, State]:
         """Parameters, in the precision that they came in, and state."""
         kept = {"history": self.history, **self.eligibility._asdict()}
         memory = self.processor_memory.copy(), self.neuron_memory.copy()
         state = State("reference", self.network, self.dtype, self.time, self.log_weights, *memory, kept)
-        return self.parameters.astype(self.dtype), state
+        return self.parameters(), state
+
+    def parameters(self) -> Parameters:
+        """As they are now, in the precision that they came in."""
+        return self.weights.astype(self.dtype)
 
     @property
     def messages(self) -> Communication:
@@ -208,6 +212,7 @@ def learner(
     *,
     state: State | None = None,
     free: bool = False,
+    steps: int | None = None,
     threads: int = 1,
 ) -> Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""

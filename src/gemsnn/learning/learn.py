@@ -141,7 +141,7 @@ def learn_unchecked(
         start = 0 if state is None else state.time
         uniforms = Uniforms(seed, example, n_compartments, network.n_hidden, start=start).draw(len(inputs))
     learner = engine_named(engine).learner(
-        network, parameters, rule, n_compartments, state=state, threads=threads
+        network, parameters, rule, n_compartments, state=state, steps=len(inputs), threads=threads
     )  # fmt: skip
     info = learner.run(inputs, targets, uniforms)
     learned, new_state = learner.take()

@@ -88,7 +88,7 @@ class Stream:
     @property
     def parameters(self) -> Parameters:
         """The weights as they are after the last step (a copy)."""
-        return self._learner.take()[0].copy()
+        return self._learner.parameters()
 
     @property
     def importance(self) -> NDArray[np.float64]:

@@ -1,0 +1,357 @@
+"""The event form: cost follows spikes. ``event_kernel.py`` explains and computes it; this file feeds it.
+
+A window holds the spikes and post factors of past steps that still matter (gamma^age above the precision of the numbers)
+and has room for the steps to come. When it is full, what was learned is written to the weights, and the window moves on.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.engine import event_kernel as kernel
+from gemsnn.engine.event_kernel import Population, Steps, Window
+from gemsnn.engine.event_plan import event_plan
+from gemsnn.engine.pointers import rule_functions
+from gemsnn.engine.protocol import Info, State
+from gemsnn.model import Network, Parameters
+from gemsnn.rules import Rule
+
+BLOCK = 64  # steps that the window has room for, besides those that it keeps
+LONGEST_SEQUENCE = 128  # steps that are learned at a stretch, without moving the window on
+
+Array = NDArray[Any]
+
+
+def horizon(gamma: float, dtype: np.dtype[Any]) -> int | None:
+    """Steps after which gamma^age is below a tenth of the precision; None if that is never."""
+    if gamma == 1:
+        return None
+    return max(1, math.ceil(math.log(float(np.finfo(dtype).eps) / 10) / math.log(gamma)))
+
+
+class Learner:
+    """Learns in place; see :class:`gemsnn.engine.protocol.Learner`."""
+
+    messages = None
+
+    def __init__(
+        self,
+        network: Network,
+        parameters: Parameters,
+        rule: Rule,
+        n_compartments: int,
+        *,
+        state: State | None = None,
+        free: bool = False,
+        steps: int | None = None,
+    ) -> None:
+        plan = event_plan(network, free, parameters.dtype)
+        assert plan is not None  # whoever chose this form has asked
+        self.network, self.dtype, self.rule, self.plan = network, parameters.dtype, rule, plan
+        self.n_compartments = n_compartments
+        self._functions = rule_functions(type(rule), self.dtype)
+        self._keep = horizon(rule.gamma, self.dtype)
+        self._time = 0 if state is None else state.time
+        past = 0 if state is None else int(state.kept["place"][0])
+        room = past + (BLOCK if steps is None else min(steps, LONGEST_SEQUENCE))
+        # Source-major, as it comes out of this form; a copy in any case.
+        by_source = parameters.synaptic.transpose(1, 2, 0)
+        self._synaptic = np.array(by_source, order="C").reshape(network.n_sources, -1)
+        self._window = self._make_window(parameters, room, plan.exponential and self._time == 0)
+        self._populations = tuple(self._make_population(part, room) for part in plan.sources)
+        if state is not None:
+            self._restore(state)
+
+    # ---- the protocol -----------------------------------------------------------------------------------------------
+
+    def run(self, inputs: Array, targets: Array, uniforms: NDArray[np.float64]) -> Info:
+        """Learn from (T, n_inputs) inputs and (T, n_visible) targets, with (T, K, n_hidden) uniforms."""
+        T = len(inputs)
+        steps = self._steps(T, inputs, targets, np.ones(T, dtype=np.bool_), uniforms)
+        self._advance(steps, T)
+        return Info(steps.spikes, steps.log_likelihood, steps.log_weights, steps.importance)
+
+    def step(self, inputs_t: Array, target_t: Array | None, uniforms_t: NDArray[np.float64]) -> Info:
+        """One step: learn if there is a target, else run freely; ``uniforms_t`` is (K, n_neurons)."""
+        target = np.zeros((1, self.network.n_visible), dtype=np.uint8) if target_t is None else target_t[None]
+        clamped = np.array([target_t is not None])
+        steps = self._steps(1, inputs_t[None], target, clamped, uniforms_t[None])
+        self._advance(steps, 1)
+        return Info(steps.spikes[0], steps.log_likelihood[0], steps.log_weights[0], steps.importance[0])
+
+    def take(self) -> tuple[Parameters, State]:
+        """Parameters and state without a copy: if the learner goes on, they change with it."""
+        self._write()
+        w = self._window
+        t, D, K = int(w.place[0]), self.plan.taps.shape[1], self.n_compartments
+        kept: dict[str, Array] = {
+            "place": w.place,
+            "history": w.history,
+            "somatic_eligibility": w.somatic_eligibility,
+            "virtual_eligibility": w.virtual_eligibility,
+            "reach_eligibility": w.reach_eligibility,
+            "post": w.post[: t * K],
+            "fading": w.fading[:t],
+        }
+        for index, p in enumerate(self._populations):
+            kept[f"bits_{index}"] = p.bits[:, : (D + t) * p.products.shape[0]]
+        memories = w.processor_memory, w.neuron_memory
+        state = State("compiled", self.network, self.dtype, self._time, w.log_weights, *memories, kept)
+        return self._parameters(self._synaptic, w.bias, w.somatic), state
+
+    def parameters(self) -> Parameters:
+        """The weights as they are now, as a copy; the learner does not notice."""
+        w, synaptic = self._window, self._synaptic.copy()
+        factors = [array.copy() for array in (w.visible_factor, w.hidden_factor, w.accumulated, w.signal)]
+        a = self._changes(w)
+        for array, before in zip((w.visible_factor, w.hidden_factor, w.accumulated, w.signal), factors, strict=True):
+            array[:] = before
+        for p, part in zip(self._populations, self.plan.sources, strict=True):
+            self._write_population(p._replace(weights=synaptic[part.columns]), a)
+        return self._parameters(synaptic, w.bias + a.sum(axis=0), w.somatic).copy()
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _parameters(self, synaptic: Array, bias: Array, somatic: Array) -> Parameters:
+        network = self.network
+        shape = (network.n_sources, network.synaptic_filter.n_basis, network.n_neurons)
+        return Parameters(synaptic.reshape(shape).transpose(2, 0, 1), somatic.T, bias)
+
+    def _steps(self, T: int, inputs: Array, targets: Array, clamped: Array, uniforms: Array) -> Steps:
+        K, n = self.n_compartments, self.network.n_neurons
+        return Steps(
+            np.ascontiguousarray(inputs).view(np.uint8), np.ascontiguousarray(targets).view(np.uint8), clamped, uniforms,
+            np.empty((T, K, n), dtype=np.bool_), np.empty((T, K)), np.empty((T, K)), np.empty((T, K)),
+        )  # fmt: skip
+
+    def _advance(self, steps: Steps, T: int) -> None:
+        """Through all steps, moving the window on whenever it is full."""
+        done = 0
+        while done < T:
+            room = len(self._window.post) // self.n_compartments - int(self._window.place[0])
+            if not room:
+                self._move_on()
+                continue
+            many = min(room, T - done)
+            if self._window.recursive:  # until something leaves the filters' memory
+                left = self.plan.taps.shape[1] - self._time
+                if left <= 0:
+                    self._leave_recursion()
+                    continue
+                many = min(many, left)
+            kernel.advance(self._window, self._populations, steps, *self._functions, done, done + many)
+            done += many
+            self._time += many
+
+    def _make_window(self, parameters: Parameters, M: int, recursive: bool) -> Window:
+        network, plan, rule, f, K = self.network, self.plan, self.rule, self.dtype, self.n_compartments
+        n, n_hidden, n_visible = network.n_neurons, network.n_hidden, network.n_visible
+        n_basis, D = plan.taps.shape
+        n_somatic = network.somatic_filter.n_basis
+        has_local = rule.local is not None
+        reach = parameters.synaptic[n_hidden:, network.n_inputs : network.n_inputs + n_hidden].sum(axis=2).T
+        most = max((part.size for part in plan.sources), default=0)
+        return Window(
+            learning_rate=f.type(rule.learning_rate),
+            gamma=f.type(max(rule.gamma, np.finfo(f).tiny)),  # above 0 in float32 too
+            kappa=float(rule.kappa),
+            settings=np.array(rule.numbers()),
+            has_local=has_local,
+            recursive=recursive,
+            taps=plan.taps,
+            decay=plan.decay,
+            somatic_table=plan.somatic_table,
+            synaptic_table=plan.synaptic_table,
+            history_bits=plan.history.bits,
+            circuits=plan.circuits,
+            segment=plan.segments,
+            own_source=plan.own_source,
+            reaches=plan.reaches,
+            has_memory=network.has_memory,
+            time=np.array([self._time]),
+            place=np.zeros(2, dtype=np.int64),
+            bias=parameters.bias.copy(),
+            somatic=np.array(parameters.somatic.T, order="C"),
+            somatic_eligibility=np.zeros((K, n_somatic, n), dtype=f),
+            somatic_trace=np.zeros((K, n_somatic, n), dtype=f),
+            history=np.zeros((n, K, plan.history.words), dtype=np.uint16),
+            own_trace=np.zeros((K, n_basis, n), dtype=f),
+            virtual=np.zeros((n_basis, n), dtype=f),
+            virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
+            reach=np.array(reach if has_local else reach[:0], dtype=f, order="C"),
+            reach_eligibility=np.zeros((K, n_hidden if has_local else 0, n_visible), dtype=f),
+            log_weights=np.zeros(K),
+            processor_memory=np.zeros(rule.processor_memory(K)),
+            neuron_memory=np.zeros((n_hidden, rule.neuron_memory)),
+            post=np.zeros((M * K, n), dtype=f),
+            visible_factor=np.zeros(M * K, dtype=f),
+            hidden_factor=np.zeros(M * K, dtype=f),
+            fading=np.zeros(M, dtype=f),
+            accumulated=np.zeros((M * K if has_local else 0, n_hidden), dtype=f),
+            signal=np.zeros((n_hidden, K), dtype=f),
+            gram=np.zeros((int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
+            scaled=np.zeros((M * K, K), dtype=f),
+            potentials=np.zeros((K, n), dtype=f),
+            counts=np.zeros((D + M) * K, dtype=f),
+            active=np.zeros(most, dtype=np.intp),
+            fired=np.zeros((n, K), dtype=np.bool_),
+            probabilities=np.zeros((n, K)),
+            factors=np.zeros((n, K)),
+        )
+
+    def _make_population(self, part: Any, M: int) -> Population:
+        f, n = self.dtype, self.network.n_neurons
+        n_basis, D = self.plan.taps.shape
+        K = 1 if part.shared else self.n_compartments
+        recursive = self._window.recursive
+        lags = 1 if recursive else D  # what only the finite filters need is made when they are
+        return Population(
+            first=part.first,
+            size=part.size,
+            of_inputs=part.of_inputs,
+            shared=part.shared,
+            feeds=part.feeds,
+            weights=self._synaptic[part.columns],
+            bits=np.zeros((-(-part.size // 64), (D + M) * K), dtype=np.uint64),
+            impulse=np.zeros((D, K, n_basis, n), dtype=f),
+            filtered=np.zeros((K, n_basis, n), dtype=f),
+            recent=np.zeros((lags + 1, K, lags + 1, K), dtype=f),
+            half=np.zeros((lags, K, n_basis, max(M, 2) * K), dtype=f),
+            by_basis=np.zeros((K, n_basis, M * K if recursive else 0), dtype=f),
+            squares=np.zeros((n_basis, K, K), dtype=f),
+            products=np.zeros((K, M * K), dtype=f),
+            mean=np.zeros((0, n_basis), dtype=f),
+            mean_impulse=np.zeros((D, n_basis), dtype=f),
+            mean_trace=np.zeros(M + 1, dtype=f),
+            mean_square=np.zeros(1, dtype=f),
+        )
+
+    # ---- writing back, and moving on
+
+    def _changes(self, w: Window) -> Array:
+        a = np.zeros_like(w.post)
+        kernel.changes(w, self.network.n_hidden, a)
+        return a
+
+    def _write_population(self, p: Population, a: Array) -> None:
+        w, K = self._window, self.n_compartments
+        own = a.reshape(-1, K, a.shape[1]).sum(axis=1) if p.shared and K > 1 else a
+        kernel.write_back(
+            p, w.taps, w.decay, w.recursive, int(w.place[0]), int(w.place[1]), own, w.segment, w.active
+        )  # fmt: skip
+
+    def _write(self) -> None:
+        """Write what was learned to the weights; what the filters hold follows from these."""
+        w = self._window
+        t, begin = (int(place) for place in w.place)
+        if begin >= t:
+            return
+        a = self._changes(w)
+        w.bias[:] += a.sum(axis=0)
+        for p in self._populations:
+            self._write_population(p, a)
+            kernel.take_in_again(p, w.taps, w.decay, w.recursive, self._time, t, w.active)
+        w.virtual[:] = 0
+
+    def _move_on(self) -> None:
+        """Write, and make room: only what still matters is kept."""
+        self._write()
+        w, K = self._window, self.n_compartments
+        t, begin = (int(place) for place in w.place)
+        keep = min(t - begin, t if self._keep is None else self._keep)
+        drop = t - keep
+        _shift(w.post, 0, drop * K)
+        _shift(w.fading, 0, drop)
+        for p in self._populations:
+            K_p = p.products.shape[0]
+            _shift(p.bits, 1, drop * K_p)
+            _shift(p.half, 3, drop * K_p)
+            _shift(p.by_basis, 2, drop * K_p)
+            _shift(p.mean_trace, 0, drop)
+        w.place[:] = keep, max(begin - drop, 0)
+        if len(w.fading) < keep + BLOCK:
+            self._make_room(keep + BLOCK)
+
+    def _make_room(self, M: int) -> None:
+        """A window for more steps; what it holds stays."""
+        K, D = self.n_compartments, self.plan.taps.shape[1]
+        w = self._window
+        rows = {name: _longer(getattr(w, name), 0, M * K) for name in ("post", "visible_factor", "hidden_factor")}
+        if w.has_local:
+            rows["accumulated"] = _longer(w.accumulated, 0, M * K)
+        self._window = w._replace(
+            **rows, fading=_longer(w.fading, 0, M), gram=_longer(w.gram, 2, M * K), scaled=_longer(w.scaled, 0, M * K),
+            counts=_longer(w.counts, 0, (D + M) * K),
+        )  # fmt: skip
+        self._populations = tuple(
+            p._replace(
+                bits=_longer(p.bits, 1, (D + M) * len(p.products)),
+                half=_longer(p.half, 3, M * len(p.products)),
+                by_basis=_longer(p.by_basis, 2, M * len(p.products)),
+                products=_longer(p.products, 1, M * len(p.products)),
+                mean_trace=_longer(p.mean_trace, 0, M + 1),
+            )
+            for p in self._populations
+        )
+
+    def _leave_recursion(self) -> None:
+        """Something is about to leave the memory of the exponentials: from now on they are filters like any other."""
+        w = self._window = self._window._replace(recursive=False)
+        D, n_basis = self.plan.taps.shape[1], self.plan.taps.shape[0]
+        wide = w.post.shape[0] // self.n_compartments
+        made = []
+        for p in self._populations:
+            K = len(p.products)
+            p = p._replace(
+                recent=np.zeros((D + 1, K, D + 1, K), dtype=self.dtype),
+                half=np.zeros((D, K, n_basis, wide * K), dtype=self.dtype),
+                by_basis=p.by_basis[..., :0].copy(),
+            )
+            made.append(p)
+        self._populations = tuple(made)
+        self._begin_finite()
+
+    def _begin_finite(self) -> None:
+        """Make what the products of finite filters need of the steps before the newest."""
+        w = self._window
+        t, begin = (int(place) for place in w.place)
+        for p in self._populations:
+            kernel.begin_finite_products(p, w.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.counts)
+
+    def _restore(self, state: State) -> None:
+        w, kept, K = self._window, state.kept, self.n_compartments
+        t, D = int(kept["place"][0]), self.plan.taps.shape[1]
+        w.place[:] = kept["place"]
+        w.history[:], w.log_weights[:] = kept["history"], state.log_weights
+        w.processor_memory[:], w.neuron_memory[:] = state.processor_memory, state.neuron_memory
+        for name in ("somatic_eligibility", "virtual_eligibility", "reach_eligibility"):
+            getattr(w, name)[:] = kept[name]
+        w.post[: t * K], w.fading[:t] = kept["post"], kept["fading"]
+        for traces, table in ((w.somatic_trace, w.somatic_table), (w.own_trace, w.synaptic_table)):
+            looked_up = sum(table[word, w.history[..., word]] for word in range(len(table)))  # (n, K, n_basis)
+            traces[:] = looked_up.transpose(1, 2, 0)
+        for index, p in enumerate(self._populations):
+            p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
+            kernel.take_in_again(p, w.taps, w.decay, False, self._time, t, w.active)
+        self._begin_finite()
+
+
+def _shift(array: Array, axis: int, by: int) -> None:
+    """Move what is in an array towards its beginning along an axis; zeros come in."""
+    if by and array.shape[axis]:
+        moved = np.moveaxis(array, axis, 0)
+        moved[: len(moved) - by] = moved[by:].copy()
+        moved[len(moved) - by :] = 0
+
+
+def _longer(array: Array, axis: int, size: int) -> Array:
+    """The array with room for more along an axis."""
+    if not array.shape[axis] or array.shape[axis] >= size:
+        return array
+    result = np.zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), dtype=array.dtype)
+    np.moveaxis(result, axis, 0)[: array.shape[axis]] = np.moveaxis(array, axis, 0)
+    return result

@@ -1,0 +1,104 @@
+"""How a network's sources and neurons are arranged for the event form; worked out once for each network."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.engine.firing import CircuitTable, circuit_table
+from gemsnn.engine.tables import HistoryFormat, history_format, trace_table
+from gemsnn.model import Exponential, Network
+
+MOST_PARTS = 8  # populations, and segments: a graph of more parts has another form
+
+
+class Sources(NamedTuple):
+    """Neighbouring sources that feed the same neurons."""
+
+    first: int  # among the inputs, or among the neurons
+    size: int
+    of_inputs: bool
+    shared: bool
+    columns: slice  # among all sources
+    feeds: NDArray[np.bool_]  # (n_classes,)
+
+
+class Plan(NamedTuple):
+    """See ``event_kernel.py``."""
+
+    sources: tuple[Sources, ...]
+    segments: NDArray[np.intp]  # (n_segments, 3): first row, last row, class
+    own_source: NDArray[np.bool_]  # (n_neurons,)
+    reaches: NDArray[np.bool_]  # (n_hidden, n_visible)
+    taps: NDArray[Any]  # (n_basis, D)
+    decay: NDArray[Any]  # (n_basis,): of exponentials
+    exponential: bool
+    synaptic_table: NDArray[Any]
+    somatic_table: NDArray[Any]
+    history: HistoryFormat
+    circuits: CircuitTable
+
+
+@lru_cache(maxsize=16)
+def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | None:
+    """Arrange sources and neurons, or None if the graph has too many parts.
+
+    ``free`` if visible neurons may run freely, and so spike differently in each compartment.
+    """
+    topology = network.topology
+    n_inputs, n_hidden, n = network.n_inputs, network.n_hidden, network.n_neurons
+    # A neuron has no synapse to itself; it counts as having one if it has one from its neighbour.
+    filled, own = topology.mask.copy(), np.arange(n)
+    for first, last in ((0, n_hidden), (n_hidden, n)):
+        neighbour = np.where(own + 1 < last, own + 1, own - 1)
+        for i in range(first, last):
+            if first <= neighbour[i] < last:
+                filled[i, n_inputs + i] = topology.mask[i, n_inputs + neighbour[i]]
+    rows = _runs(filled, 0, n_hidden) + _runs(filled, n_hidden, n)
+    columns = filled.T
+    bounds = (0, n_inputs, n_inputs + n_hidden, network.n_sources)
+    parts = [_runs(columns, first, last) for first, last in zip(bounds, bounds[1:], strict=False)]
+    if len(rows) > MOST_PARTS or sum(map(len, parts)) > MOST_PARTS:
+        return None
+    patterns = [filled[first].tobytes() for first, _ in rows]
+    classes = {pattern: index for index, pattern in enumerate(dict.fromkeys(patterns))}
+    examples = np.array([rows[patterns.index(pattern)][0] for pattern in classes])
+    sources = []
+    for kind, runs in enumerate(parts):
+        for first, last in runs:
+            feeds = np.ascontiguousarray(filled[examples, first])
+            if feeds.any():
+                shared = kind == 0 or (kind == 2 and not free)
+                start = first - (0 if kind == 0 else n_inputs)
+                sources.append(Sources(start, last - first, kind == 0, shared, slice(first, last), feeds))
+    history = history_format(network.memory)
+    synaptic, somatic = network.synaptic_filter, network.somatic_filter
+    exponential = isinstance(synaptic, Exponential)
+    decay = np.exp(-1 / np.array(synaptic.time_constants)) if isinstance(synaptic, Exponential) else np.ones(1)
+    return Plan(
+        sources=tuple(sources),
+        segments=np.array(
+            [(first, last, classes[p]) for (first, last), p in zip(rows, patterns, strict=True)], dtype=np.intp
+        ),
+        own_source=filled[own, n_inputs + own] & ~topology.mask[own, n_inputs + own],
+        reaches=np.ascontiguousarray(topology.mask[n_hidden:, n_inputs : n_inputs + n_hidden].T),
+        taps=synaptic.taps.astype(dtype),
+        decay=decay.astype(dtype),
+        exponential=exponential,
+        synaptic_table=trace_table(synaptic.taps, history, dtype),
+        somatic_table=trace_table(somatic.taps, history, dtype),
+        history=history,
+        circuits=circuit_table(network.circuits),
+    )
+
+
+def _runs(rows: NDArray[np.bool_], first: int, last: int) -> list[tuple[int, int]]:
+    """From ``first`` to ``last``, (start, end) of neighbouring rows that are equal."""
+    if first == last:
+        return []
+    changes = first + 1 + np.flatnonzero((rows[first + 1 : last] != rows[first : last - 1]).any(axis=1))
+    bounds = [first, *changes.tolist(), last]
+    return list(zip(bounds, bounds[1:], strict=False))
