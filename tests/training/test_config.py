@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -8,6 +9,9 @@ import pytest
 import gemsnn
 from gemsnn import ConfigError
 from gemsnn.experiments.protocol import Protocol
+from gemsnn.model.topologies import TOPOLOGIES
+from gemsnn.rules import RULES
+from gemsnn.rules.rule import own_fields
 from gemsnn.training import PRESETS, TrainingConfig, read_config, write_config
 from gemsnn.training.config import differences, parse_assignment
 
@@ -117,13 +121,24 @@ def test_the_documentation_has_every_setting_with_its_default():
     page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", page, re.MULTILINE))
     for name, field in TrainingConfig.model_fields.items():
-        if name.endswith("_filter"):
-            assert f"`{name}`" in page
+        if name.endswith("_filter") or name in ("rule", "topology"):
+            assert name in rows
         elif field.default is None:
             assert rows[name] == "none", name
         else:
             value = json.loads(rows[name].strip("`"))
             assert (tuple(value) if isinstance(value, list) else value) == field.default, name
+
+
+def test_the_documentation_has_every_rule_and_graph_with_its_own_settings():
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+)$", page, re.MULTILINE))
+    for kind, rule in RULES.items():
+        for field in own_fields(rule):
+            assert f"`{field.name} = {json.dumps(field.default)}`" in rows[kind]
+    for kind, graph in TOPOLOGIES.items():
+        for field in dataclasses.fields(graph):
+            assert f"`{field.name}" in rows[kind]
 
 
 @pytest.mark.parametrize("preset", [None, *PRESETS])

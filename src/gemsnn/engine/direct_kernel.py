@@ -73,11 +73,10 @@ class Block(NamedTuple):
     # what the steps produce
     post: Any  # (n_neurons, K, L) f: post factors
     accumulated: Any  # (n_neurons, L) f
+    reach: Any  # (2, n_hidden, n_visible) f: weights from hidden to visible, summed over bases; slot t % 2 is step t's
     potentials: Any  # (K, n_neurons): of this step
-    # Slot t % 2 is step t's: a thread may still read it while the others are at work on step t + 1.
-    fired: Any  # (2, n_neurons, K) bool: spikes
-    probabilities: Any  # (2, n_neurons, K): of a spike
-    reach: Any  # (2, n_hidden, n_visible) f: weights from hidden to visible, summed over bases
+    fired: Any  # (2, n_neurons, K) bool: spikes; slot t % 2 is step t's, since a faster thread may be a step ahead
+    probabilities: Any  # (2, n_neurons, K): of a spike; slots as above
     signal: Any  # (L, n_neurons, K) f: learning signals; 0 where running freely
     carry_weights: Any  # (n_neurons, K) f: sum over the steps r so far of gamma^r signal_r
     spikes: Any  # (L, K, n_neurons) bool
@@ -110,7 +109,7 @@ def advance(
     circuits, potentials = b.circuits, b.potentials
     absent_start, absent_column, private_index = b.absent_start, b.absent_column, b.private_index
     group, has_memory, filters_agree = b.group, b.has_memory, b.filters_agree
-    carry_weights = b.carry_weights
+    reach, carry_weights = b.reach, b.carry_weights
     eta, gamma, kappa = b.learning_rate, b.gamma, b.kappa
     n_neurons, K, P = eligibility.shape
     L = drive.shape[0]
@@ -140,7 +139,7 @@ def advance(
 
     for t in range(first, last + (1 if settle else 0)):
         now, before, after = t % 3, (t + 2) % 3, (t + 1) % 3
-        fired, probabilities, reach = b.fired[t % 2], b.probabilities[t % 2], b.reach[t % 2]
+        fired, probabilities = b.fired[t % 2], b.probabilities[t % 2]
         for i in range(row_first, row_last):
             if t > 0:
                 signal = signals[t - 1, i]
@@ -240,7 +239,7 @@ def advance(
                     total_weight = zero
                     for c in range(h * n_basis, (h + 1) * n_basis):
                         total_weight += synaptic[i, c]
-                    reach[h, i - n_hidden] = total_weight
+                    reach[t % 2, h, i - n_hidden] = total_weight
         if t == last:
             break
         if n_circuits:
@@ -310,7 +309,7 @@ def advance(
                     for k in range(K):
                         errors[k, x] = (1.0 if fired[n_hidden + x, k] else 0.0) - probabilities[n_hidden + x, k]
                 local(
-                    b.settings, hidden_signal, errors, reach[hidden_rows], fired[hidden_rows],
+                    b.settings, hidden_signal, errors, reach[t % 2, hidden_rows], fired[hidden_rows],
                     b.neuron_memory[hidden_rows], signals[t, hidden_rows],
                 )  # fmt: skip
             for i in range(row_first, row_last):
