@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from gemsnn import metrics
 from gemsnn.events import find_nmnist, import_recordings, open_prepared, simulate_prepared
-from gemsnn.inference import Prediction, class_patterns
-from gemsnn.inference.decoders import free_run, pattern_log_probabilities, read_patterns, read_votes
+from gemsnn.inference import DECODERS, Answer
+from gemsnn.inference.evidence import run_for
 from gemsnn.training import PRESETS, ArrayData, ArrayExamples, Model, Trainer, TrainingConfig, save_model
 
 N_BINS = 10
@@ -178,21 +178,21 @@ def run(out: Path, task: Task) -> dict[str, Any]:
 
 def measure(model: Model, test: ArrayExamples) -> dict[str, dict[str, dict[str, float]]]:
     """Figures of each decoder for each number of compartments, all from one run of the most compartments."""
-    network, T, most = model.network, test.spikes.shape[1], max(COMPARTMENTS)
-    patterns = class_patterns(network.n_visible, T)
-    found: dict[str, dict[int, list[Prediction]]] = {
-        decoder: {K: [] for K in COMPARTMENTS} for decoder in ("vote", "likelihood", "per-step")
-    }
+    network, most = model.network, max(COMPARTMENTS)
+    found: dict[str, dict[int, list[Answer]]] = {name: {K: [] for K in COMPARTMENTS} for name in DECODERS}
     hidden = 0.0  # spikes of one compartment
     for first in range(0, len(test), 100):
-        arguments = (network, model.parameters, test.spikes[first : first + 100], most, 1, first, 1)
-        each, spikes = pattern_log_probabilities(*arguments, patterns)
-        counts = free_run(*arguments)[0].sum(axis=1)  # (n, most, C)
-        hidden += spikes.sum() / most
-        for K in COMPARTMENTS:
-            found["vote"][K].append(read_votes(counts[:, :K], spikes))
-            for decoder in ("likelihood", "per-step"):
-                found[decoder][K].append(read_patterns(each[..., :K], spikes, decoder))
+        inputs = test.spikes[first : first + 100]
+        keys = range(first, first + len(inputs))
+        for free in (True, False):  # decoders that want the same run share it
+            asked = [(decoder, K) for decoder in DECODERS.values() if decoder.free == free for K in COMPARTMENTS]
+            evidence = run_for(asked[0][0], network, model.parameters, inputs, most, None, 1, keys, 1)
+            states = [decoder.start((len(inputs), K, network.n_visible)) for decoder, K in asked]
+            for step in evidence.steps:
+                states = [decoder.update(state, step[:, :K]) for (decoder, K), state in zip(asked, states, strict=True)]
+            for (decoder, K), state in zip(asked, states, strict=True):
+                found[decoder.name][K].append(decoder.answer(state))
+        hidden += evidence.hidden_spikes.sum() / most
     return {
         decoder: {
             str(K): figures(

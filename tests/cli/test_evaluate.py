@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ import toy
 
 import gemsnn as library
 from gemsnn.events import open_prepared
-from gemsnn.training import RunDirectory, Trainer, train
+from gemsnn.training import RunDirectory, Trainer, save_model, train
 from gemsnn.training.randomness import Purpose, derived_seed
 
 
@@ -31,7 +32,7 @@ def test_figures_are_those_that_training_wrote_down(gemsnn, run, data_file, mode
     recorded = RunDirectory(run).read_summary()[model]["test"]
     assert {name: found[name] for name in recorded} == recorded
     assert found["position"] == RunDirectory(run).read_summary()[model]["position"]
-    assert found["communication"] == {"compartments": 2, "to_processor": 6, "to_neurons": 18, "sent_back": 36}
+    assert found.get("communication") == RunDirectory(run).load_model(model).about.get("communication")
 
 
 def test_by_default_the_model_is_the_best_by_validation(gemsnn, run, data_file):
@@ -45,7 +46,7 @@ def test_any_decoder_and_number_of_compartments(gemsnn, run, data_file, decoder,
     model = RunDirectory(run).load_model()
     with open_prepared(data_file) as data:
         X, y = data.test.read(np.arange(len(data.test))), data.test.labels
-    seed = derived_seed(model.seed, Purpose.TEST)
+    seed = derived_seed(model.seed, Purpose.PREDICT)
     expected = library.predict(model.network, model.parameters, X, compartments, decoder=decoder, seed=seed)
     assert (found["decoder"], found["compartments"]) == (decoder, compartments)
     assert found["accuracy"] == library.metrics.accuracy(y, expected.classes)
@@ -125,3 +126,29 @@ def test_an_empty_split_is_told(gemsnn, run, tmp_path):
     library.events.write_prepared(tmp_path / "train-only.h5", X, y, split=0.0)
     code, _, err = gemsnn("evaluate", run, "--data", tmp_path / "train-only.h5")
     assert (code, "the test split is empty" in err) == (2, True)
+
+
+def test_the_figures_are_those_of_the_models_own_predictions(gemsnn, run, data_file):
+    found = figures(gemsnn, run, "--data", data_file)
+    model = RunDirectory(run).load_model()
+    with open_prepared(data_file) as data:
+        X, y = data.test.read(np.arange(len(data.test))), data.test.labels
+    expected = model.predict(X)
+    assert found["accuracy"] == library.metrics.accuracy(y, expected.classes)
+    assert found["nll"] == pytest.approx(library.metrics.negative_log_likelihood(y, expected.probabilities))
+
+
+def test_communication_is_told_if_the_model_knows_it(gemsnn, run, data_file, tmp_path):
+    model = RunDirectory(run).load_model()
+    told = {"to_processor": 6, "to_neurons": 18}
+    save_model(replace(model, about={**model.about, "communication": told}), tmp_path / "told.safetensors")
+    assert figures(gemsnn, tmp_path / "told.safetensors", "--data", data_file)["communication"] == told
+    out = gemsnn("evaluate", tmp_path / "told.safetensors", "--data", data_file)[1]
+    assert "communication: to processor" in out
+
+
+@pytest.mark.parametrize("flag", [["--samples", 1025], ["--samples", 0], ["--bins", 1001]])
+def test_limits_are_those_of_the_settings(gemsnn, run, data_file, flag):
+    code, out, err = gemsnn("evaluate", run, "--data", data_file, *flag)
+    assert (code, out) == (2, "")
+    assert "than or equal to" in err

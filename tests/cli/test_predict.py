@@ -43,7 +43,7 @@ def test_a_table_for_people(gemsnn, trained):
     code, out, _ = gemsnn("predict", run, *files[:2])
     assert code == 0
     assert all(str(file) in out for file in files[:2])
-    for column in ("class", "confidence", "votes", "per-step decoder, 3 compartments"):
+    for column in ("class", "confidence", "runner-up", "per-step decoder, 3 compartments"):
         assert column in out
 
 
@@ -101,3 +101,58 @@ def test_a_model_of_arrays_cannot_take_recordings(gemsnn, trained, data_file, tm
 def test_without_a_run_nothing_is_tried(gemsnn, trained, tmp_path):
     code, _, err = gemsnn("predict", tmp_path, trained[1][0])
     assert (code, "there is no training run here" in err) == (2, True)
+
+
+def test_the_table_names_the_runner_up_with_its_probability(gemsnn, trained):
+    run, files = trained
+    answer = json.loads(gemsnn("predict", run, files[0], "--json")[1])
+    (other,) = {"0", "1"} - {str(answer["class"])}
+    out = gemsnn("predict", run, files[0])[1]
+    assert f"{other}: {answer['probabilities'][other]:.3f}" in out
+
+
+def test_a_folder_stands_for_the_recordings_in_it(gemsnn, trained):
+    run, files = trained
+    folder = files[0].parents[2]
+    assert gemsnn("predict", run, folder, "--json")[1] == gemsnn("predict", run, *files, "--json")[1]
+
+
+def test_a_folder_without_recordings_is_told(gemsnn, trained, tmp_path):
+    code, _, err = gemsnn("predict", trained[0], tmp_path)
+    assert (code, "there are no recordings in this folder" in err) == (1, True)
+
+
+def test_a_prepared_file_stands_for_its_examples(gemsnn, trained):
+    run, _ = trained
+    file = run.parent / "digits.h5"
+    code, out, err = gemsnn("predict", run, file, "--json")
+    assert (code, err) == (0, "")
+    answers = [json.loads(line) for line in out.splitlines()]
+    with open_prepared(file) as data:
+        assert len(answers) == len(data.train) + len(data.test)
+        found = RunDirectory(run).load_model().predict(data.test[0][None])
+    last = next(answer for answer in answers if answer["file"] == f"{file} test 0")
+    assert last["confidence"] == found.confidence[0]
+
+
+def test_a_prepared_file_that_does_not_fit_is_told(gemsnn, trained, data_file):
+    code, _, err = gemsnn("predict", trained[0], data_file)
+    assert (code, "does not fit the model" in err) == (1, True)
+
+
+def test_a_folder_of_folders_named_as_the_classes_can_be_evaluated(gemsnn, trained, tmp_path):
+    run, files = trained
+    for file in files:
+        label = file.name.split("_")[1]
+        assert label in "01"
+        (tmp_path / "by-class" / label).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "by-class" / label / file.name).symlink_to(file)
+    code, out, err = gemsnn("evaluate", run, "--data", tmp_path / "by-class", "--json")
+    assert (code, err) == (0, "")
+    answers = [json.loads(line) for line in gemsnn("predict", run, *files, "--json")[1].splitlines()]
+    right = [f"_{answer['class']}_" in answer["file"] for answer in answers]
+    assert json.loads(out)["accuracy"] == np.mean(right)
+    assert "all examples" in gemsnn("evaluate", run, "--data", tmp_path / "by-class")[1]
+    (tmp_path / "by-class" / "7").mkdir()
+    code, _, err = gemsnn("evaluate", run, "--data", tmp_path / "by-class")
+    assert (code, "needs a folder for each class (0, 1), but 7 is none of them" in err) == (2, True)

@@ -8,7 +8,9 @@ from problems import make_problem
 
 import gemsnn
 from gemsnn import ConfigError
-from gemsnn.inference import AnytimePrediction
+from gemsnn.inference import DECODERS, AnytimePrediction, recording_key
+from gemsnn.inference.evidence import run_for
+from gemsnn.inference.prediction import read
 
 TOPOLOGIES = {
     "paper": gemsnn.Topology.fully_connected(4, 5, 3),
@@ -20,27 +22,33 @@ INPUTS = np.random.default_rng(0).integers(0, 2, (6, 9, 4))
 @pytest.mark.parametrize("decoder", ["vote", "likelihood", "per-step"])
 @pytest.mark.parametrize("graph", TOPOLOGIES)
 @pytest.mark.parametrize("memory", [True, False])
-def test_every_answer_is_the_one_that_predict_gives_for_what_was_seen(decoder: str, graph: str, memory: bool) -> None:
+def test_every_answer_is_that_of_a_run_that_ends_there(decoder: str, graph: str, memory: bool) -> None:
     network = gemsnn.Network(TOPOLOGIES[graph], visible_memory=memory)
     parameters = make_problem(network, gemsnn.GEM(), T=1, K=1).parameters
     anytime = gemsnn.predict_anytime(network, parameters, INPUTS, 4, decoder=decoder, seed=3)
     spent = anytime.hidden_spikes.cumsum(axis=1)
+    how, keys = DECODERS[decoder], [recording_key(inputs) for inputs in INPUTS]
     for t in range(1, 10):
-        whole = gemsnn.predict(network, parameters, INPUTS[:, :t], 4, decoder=decoder, seed=3)
+        evidence = run_for(how, network, parameters, INPUTS[:, :t].astype(np.uint8), 4, None, 3, keys, 1)
+        (state,) = read([how], evidence, (6, 4, 3))
+        whole = how.answer(state)
         np.testing.assert_array_equal(anytime.classes[:, t - 1], whole.classes)
         np.testing.assert_allclose(anytime.probabilities[:, t - 1], whole.probabilities, atol=1e-10)
-        np.testing.assert_allclose(anytime.confidence[:, t - 1], whole.confidence, atol=1e-10)
-        np.testing.assert_allclose(spent[:, t - 1] / t, whole.hidden_spikes_per_step, rtol=1e-12)
+        np.testing.assert_allclose(anytime.hidden_spikes[:, :t], evidence.hidden_spikes)
+    last = gemsnn.predict(network, parameters, INPUTS, 4, decoder=decoder, seed=3)
+    np.testing.assert_array_equal(anytime.confidence[:, -1], last.confidence)
+    np.testing.assert_allclose(spent[:, -1] / 9, last.hidden_spikes_per_step, rtol=1e-12)
 
 
-def test_more_sequences_than_a_batch() -> None:
+def test_more_sequences_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     network = gemsnn.Network(TOPOLOGIES["paper"])
     parameters = network.init(seed=0)
-    inputs = np.random.default_rng(0).integers(0, 2, (150, 5, 4))
+    inputs = np.random.default_rng(0).integers(0, 2, (50, 5, 4))
     together = gemsnn.predict_anytime(network, parameters, inputs, 3)
-    alone = gemsnn.predict_anytime(network, parameters, inputs[140:], 3, first_example=140)
-    np.testing.assert_array_equal(together.classes[140:], alone.classes)
-    np.testing.assert_array_equal(together.hidden_spikes[140:], alone.hidden_spikes)
+    monkeypatch.setattr("gemsnn.inference.sequences.ROWS", 60)
+    in_pieces = gemsnn.predict_anytime(network, parameters, inputs, 3)
+    for one, other in zip(together, in_pieces, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def _two_sequences() -> AnytimePrediction:

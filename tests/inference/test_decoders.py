@@ -6,8 +6,7 @@ from problems import make_problem
 from scipy.special import softmax
 
 import gemsnn
-from gemsnn.inference import class_patterns, count_votes, decide, predict, vote_probabilities
-from gemsnn.inference.decoders import predict_by_likelihood
+from gemsnn.inference import class_patterns, count_votes, decide, predict, recording_key, vote_probabilities
 
 
 @pytest.mark.parametrize(
@@ -62,8 +61,8 @@ INPUTS = np.random.default_rng(5).integers(0, 2, (6, 9, 4))
 
 def test_the_vote_is_that_of_the_sampled_spikes():
     problem = problem_with(feedback=True)
-    prediction = predict(problem.network, problem.parameters, INPUTS, 4, seed=3, first_example=10)
-    spikes = gemsnn.sample(problem.network, problem.parameters, INPUTS, 4, seed=3, example=10)
+    prediction = predict(problem.network, problem.parameters, INPUTS, 4, decoder="vote", seed=3)
+    spikes = gemsnn.sample(problem.network, problem.parameters, INPUTS, 4, seed=3, example=None)
     for n in range(6):
         counts = spikes[n, :, :, 3:].sum(axis=0)  # (K, C)
         votes = [sum(int(np.argmax(counts[k]) == c) for k in range(4)) for c in range(3)]
@@ -87,14 +86,12 @@ def test_the_likelihood_decoder_is_the_softmax_of_the_clamped_log_likelihoods(dt
     )
     parameters = make_problem(network, gemsnn.GEM(), 9, 4, seed=2).parameters.astype(dtype)
     patterns = np.random.default_rng(1).integers(0, 2, (5, 9, 3)) if custom else None  # 5 classes, 3 neurons
-    prediction = predict(
-        network, parameters, INPUTS, 4, decoder="likelihood", patterns=patterns, seed=3, first_example=10, n_samples=7
-    )
+    prediction = predict(network, parameters, INPUTS, 7, decoder="likelihood", patterns=patterns, seed=3)
     used = class_patterns(3, 9) if patterns is None else patterns
     scores = np.array(
         [
             [
-                gemsnn.log_likelihood(network, parameters, INPUTS[n], pattern, n_samples=7, seed=3, example=10 + n)
+                gemsnn.log_likelihood(network, parameters, INPUTS[n], pattern, n_samples=7, seed=3, example=None)
                 for pattern in used
             ]
             for n in range(6)
@@ -106,11 +103,6 @@ def test_the_likelihood_decoder_is_the_softmax_of_the_clamped_log_likelihoods(dt
     np.testing.assert_array_equal(prediction.classes, scores.argmax(axis=1))
     np.testing.assert_allclose(prediction.confidence, softmax(scores, axis=1).max(axis=1), atol=tolerance)
     assert (prediction.votes.sum(axis=1) == 7).all()
-    again, estimates = predict_by_likelihood(
-        network, parameters, INPUTS.astype(np.uint8), 7, used.astype(np.uint8), seed=3, first_example=10
-    )
-    np.testing.assert_array_equal(again.probabilities, prediction.probabilities)
-    np.testing.assert_allclose(estimates, scores, rtol=tolerance)
 
 
 @pytest.mark.parametrize("feedback", [True, False])
@@ -122,7 +114,14 @@ def test_the_votes_of_the_likelihood_decoder_are_the_samples_that_prefer_a_class
         each = np.stack(
             [
                 gemsnn.learn(
-                    problem.network, problem.parameters, frozen, INPUTS[n], pattern, 4, seed=3, example=n
+                    problem.network,
+                    problem.parameters,
+                    frozen,
+                    INPUTS[n],
+                    pattern,
+                    4,
+                    seed=3,
+                    example=recording_key(INPUTS[n]),
                 ).log_likelihood.sum(axis=0)
                 for pattern in class_patterns(3, 9)
             ]
@@ -141,7 +140,9 @@ def test_the_per_step_decoder_averages_the_log_of_each_steps_mean_probability(fe
     for n in range(6):
         each = np.stack(
             [
-                gemsnn.learn(network, parameters, frozen, INPUTS[n], pattern, 4, seed=3, example=n).log_likelihood
+                gemsnn.learn(
+                    network, parameters, frozen, INPUTS[n], pattern, 4, seed=3, example=recording_key(INPUTS[n])
+                ).log_likelihood
                 for pattern in class_patterns(3, 9)
             ]
         )  # (C, T, K)
@@ -165,7 +166,7 @@ def test_more_sequences_than_a_batch_are_predicted_each_as_if_alone():
     for decoder in ("vote", "likelihood", "per-step"):
         together = predict(problem.network, problem.parameters, inputs, 3, decoder=decoder, seed=1)
         for n in (0, 127, 128, 149):
-            alone = predict(problem.network, problem.parameters, inputs[n], 3, decoder=decoder, seed=1, first_example=n)
+            alone = predict(problem.network, problem.parameters, inputs[n], 3, decoder=decoder, seed=1)
             assert together.classes[n] == alone.classes[0]
             np.testing.assert_array_equal(together.votes[n], alone.votes[0])
             np.testing.assert_allclose(together.probabilities[n], alone.probabilities[0], rtol=1e-9)

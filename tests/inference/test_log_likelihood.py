@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 
 import gemsnn
 from gemsnn.inference.likelihood import log_mean_probability
+from gemsnn.model.spikes import Circuits
 
 
 def make(T=12):
@@ -49,4 +50,4 @@ def test_a_mean_of_probabilities_too_small_for_floats_is_still_right():
     potential = np.full((1, 2, 1), -5000.0)  # T, K, n_visible: log p(spike) = -5000
     potential[0, 1] = -4999.0
     expected = -4999 + np.log((1 + np.exp(-1.0)) / 2)
-    assert log_mean_probability(potential, np.ones((1, 1, 1))) == pytest.approx(expected, rel=1e-12)
+    assert log_mean_probability(Circuits(0, 1), potential, np.ones((1, 1, 1))) == pytest.approx(expected, rel=1e-12)

@@ -168,7 +168,6 @@ def test_impossible_seeds_are_refused(value):
         (learn, "example"),
         (sample, "example"),
         (log_likelihood, "example"),
-        (predict, "first_example"),
     ):
         with pytest.raises(ConfigError, match=f"{name} must be a whole number of at least 0, got"):
             call(**{name: value})

@@ -114,6 +114,6 @@ def test_a_run_shows_an_example_elsewhere_in_each_epoch_and_measures_it_where_it
         ).parameters
         assert trainer.state.parameters == parameters
     record = trainer.evaluate().record
-    seed = derived_seed(config.seed, Purpose.TEST)
+    seed = derived_seed(config.seed, Purpose.PREDICT)
     same = gemsnn.predict(trainer.network, trainer.parameters(), X, 2, decoder=config.decoder, seed=seed)
     assert record["test"]["accuracy"] == (same.classes == y).mean()

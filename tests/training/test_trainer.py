@@ -165,13 +165,13 @@ def test_figures_are_those_of_inference_and_metrics(data):
     record = trainer.evaluate().record
     network, parameters = trainer.network, trainer.state.parameters
     splits = (
-        ("validation", data.train.read(trainer.validation), data.train.labels[trainer.validation], Purpose.VALIDATION),
-        ("test", data.test.read(np.arange(len(data.test))), data.test.labels, Purpose.TEST),
+        ("validation", data.train.read(trainer.validation), data.train.labels[trainer.validation]),
+        ("test", data.test.read(np.arange(len(data.test))), data.test.labels),
     )
-    for split, X, y, purpose in splits:
-        seed = derived_seed(config.seed, purpose)
+    for split, X, y in splits:
+        seed = derived_seed(config.seed, Purpose.PREDICT)
         targets = class_patterns(3, data.n_steps)[y]
-        log_likelihood = gemsnn.log_likelihood(network, parameters, X, targets, n_samples=3, seed=seed)
+        log_likelihood = gemsnn.log_likelihood(network, parameters, X, targets, n_samples=3, seed=seed, example=None)
         assert record[split]["log_likelihood"] == pytest.approx(log_likelihood.mean())
         assert record[split]["examples"] == len(y)
         for figures, decoder, K in (
@@ -200,7 +200,7 @@ def test_the_likelihood_decoder_and_the_log_likelihood_may_come_from_one_run(dat
         trainer.run(stop=lambda trainer=trainer: trainer.position == 10)
         records.append(trainer.evaluate().record)
     assert records[0]["test"]["log_likelihood"] == pytest.approx(records[1]["test"]["log_likelihood"], rel=1e-6)
-    seed = derived_seed(0, Purpose.TEST)
+    seed = derived_seed(0, Purpose.PREDICT)
     X = data.test.read(np.arange(len(data.test)))
     found = gemsnn.predict(trainer.network, trainer.state.parameters, X, 4, decoder="likelihood", seed=seed)
     brier = gemsnn.metrics.brier_score(data.test.labels, found.probabilities)

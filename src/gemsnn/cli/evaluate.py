@@ -1,4 +1,4 @@
-"""`gemsnn evaluate`: how good a trained model is on a prepared file."""
+"""`gemsnn evaluate`: how good a trained model is on a prepared file or a folder of recordings."""
 
 import json
 from enum import StrEnum
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
 from gemsnn.cli.output import print_table
 from gemsnn.cli.train import DECODER_HELP, Decoder
 from gemsnn.errors import DataError
@@ -52,13 +53,16 @@ def load(run: Path, which: ModelName | None, decoder: Decoder | None, compartmen
 
 def evaluate(
     run: Run,
-    data: Annotated[Path, typer.Option("--data", help="Prepared file to evaluate on.")],
+    data: Annotated[
+        Path,
+        typer.Option("--data", help="Prepared file to evaluate on, or a folder with a folder of recordings per class."),
+    ],
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
-    split: Annotated[SplitName, typer.Option(help="Which examples of the file.")] = SplitName.TEST,
-    samples: Annotated[int, typer.Option(min=1, help="Realisations behind the log-likelihood.")] = 20,
-    bins: Annotated[int, typer.Option(min=1, help="Bins of the calibration error.")] = 10,
+    split: Annotated[SplitName, typer.Option(help="Which examples of a prepared file.")] = SplitName.TEST,
+    samples: Annotated[int, typer.Option(min=1, max=1024, help="Realisations behind the log-likelihood.")] = 20,
+    bins: Annotated[int, typer.Option(min=1, max=1000, help="Bins of the calibration error.")] = 10,
     threads: Threads = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -66,87 +70,67 @@ def evaluate(
 
     Example: gemsnn evaluate runs/first --data digits.h5 --compartments 2 --decoder likelihood
     """
-    import numpy as np
-
     from gemsnn.events import open_prepared
-    from gemsnn.training.evaluation import evaluate as measure
-    from gemsnn.training.randomness import Purpose, derived_seed
 
     trained, how = load(run, model, decoder, compartments)
-    with open_prepared(data) as prepared:
-        _check_fit(trained, prepared)
-        part = prepared.test if split is SplitName.TEST else prepared.train
-        if not len(part):
-            raise DataError(f"{data}: the {split.value} split is empty, so there is nothing to evaluate on")
-        figures = measure(
-            trained.network,
-            trained.parameters,
-            part,
-            np.arange(len(part)),
-            [how],
-            likelihood_samples=samples,
-            n_bins=bins,
-            seed=derived_seed(trained.seed, Purpose.TEST if split is SplitName.TEST else Purpose.TRAIN),
-            threads=threads,
-        )
-        result = {
-            "model": str(run),
-            "position": trained.about.get("position"),
-            "data": str(data),
-            "fingerprint": prepared.fingerprint,
-            "split": split.value,
-            "likelihood_samples": samples,
-            **figures,
-            "communication": trained.about.get("communication"),
-        }
+    about = {"model": str(run), "position": trained.about.get("position"), "data": str(data)}
+    options = {"likelihood_samples": samples, "n_bins": bins, "threads": threads}
+    if data.is_dir():
+        check_recordings_fit(trained, run)
+        figures = _measure(trained, how, FolderExamples(trained, data), **options)
+    else:
+        with open_prepared(data) as prepared:
+            check_fit(trained, prepared)
+            part = prepared.test if split is SplitName.TEST else prepared.train
+            if not len(part):
+                raise DataError(f"{data}: the {split.value} split is empty, so there is nothing to evaluate on")
+            about |= {"fingerprint": prepared.fingerprint, "split": split.value}
+            figures = _measure(trained, how, part, **options)
+    result = {**about, "likelihood_samples": samples, **figures}
+    if "communication" in trained.about:  # what the rule sends at each step of learning
+        result["communication"] = trained.about["communication"]
     if as_json:
         typer.echo(json.dumps(result, allow_nan=False))
     else:
         _print(result)
 
 
-def _check_fit(model: Any, data: Any) -> None:
-    """Refuse data that the model was not made for, and say what differs."""
-    different = [
-        f"{what} {ours!r} in the model, {theirs!r} in the data"
-        for what, ours, theirs in (
-            ("inputs", model.network.n_inputs, data.n_inputs),
-            ("classes", list(model.classes), list(data.classes)),
-        )
-        if ours != theirs
-    ]
-    if model.preprocessing is not None and data.preprocessing is not None:
-        before, now = model.preprocessing.to_dict(), data.preprocessing.to_dict()
-        different += [
-            f"{key} {before[key]!r} in the model, {now[key]!r} in the data" for key in before if before[key] != now[key]
-        ]
-    if different:
-        raise DataError(
-            f"{data.path}: does not fit the model: {'; '.join(different)}. Prepare the data as for training"
-        )
+def _measure(model: Any, how: Any, examples: Any, **options: Any) -> dict[str, Any]:
+    import numpy as np
+
+    from gemsnn.training.evaluation import evaluate as measure
+    from gemsnn.training.randomness import Purpose, derived_seed
+
+    seed = derived_seed(model.seed, Purpose.PREDICT)
+    return measure(model.network, model.parameters, examples, np.arange(len(examples)), [how], seed=seed, **options)
+
+
+FIGURES = (
+    ("log_likelihood", "log-likelihood ({likelihood_samples} realisations)", "{:.3f}"),
+    ("accuracy", "accuracy", "{:.2%}"),
+    ("exact_match", "examples of which every label is right", "{:.2%}"),
+    ("ece", "expected calibration error ({n_bins} bins)", "{:.4f}"),
+    ("nll", "negative log-likelihood of the class", "{:.4f}"),
+    ("brier", "Brier score", "{:.4f}"),
+    ("van_rossum", "van Rossum distance from the targets ({tau:g} steps)", "{:.4f}"),
+    ("hidden_spikes_per_step", "hidden spikes a step", "{:.2f}"),
+)
 
 
 def _print(result: dict[str, Any]) -> None:
-    how_read = f"{result['decoder']} decoder, {result['compartments']} compartments"
     table = Table(show_header=False)
     table.add_column("figure")
     table.add_column("value", justify="right")
-    for name, value in (
-        (f"{result['split']} examples", str(result["examples"])),
-        (f"log-likelihood ({result['likelihood_samples']} realisations)", f"{result['log_likelihood']:.3f}"),
-        ("accuracy", f"{100 * result['accuracy']:.2f} %"),
-        (f"expected calibration error ({result['n_bins']} bins)", f"{result['ece']:.4f}"),
-        ("negative log-likelihood of the class", f"{result['nll']:.4f}"),
-        ("Brier score", f"{result['brier']:.4f}"),
-        ("hidden spikes a step", f"{result['hidden_spikes_per_step']:.2f}"),
-    ):
-        table.add_row(name, value)
-    if loads := result["communication"]:  # a model of version 0.1 does not say
-        K = loads["compartments"]
-        table.add_row(f"reals to the central processor, a learning step of {K}", str(loads["to_processor"]))
-        table.add_row(f"reals to the neurons, a learning step of {K}", str(loads["to_neurons"]))
-        table.add_row(f"reals sent back to hidden neurons, a learning step of {K}", str(loads["sent_back"]))
-    print_table(table, f"{result['model']} on {result['data']}: {how_read}")
+    table.add_row(f"{result.get('split', 'all')} examples", str(result["examples"]))
+    for key, name, form in FIGURES:
+        if key in result:
+            table.add_row(name.format(**result), form.format(result[key]).replace("%", " %"))
+    for name, count in result.get("communication", {}).items():
+        table.add_row(f"communication: {name.replace('_', ' ')}", str(count))
+    read_out = f"{result['decoder']} decoder, " if "decoder" in result else ""
+    print_table(table, f"{result['model']} on {result['data']}: {read_out}{result['compartments']} compartments")
+    if "reliability" not in result:
+        return
     bins = Table()
     for column in ("confidence", "examples", "mean confidence", "accuracy"):
         bins.add_column(column, justify="right")

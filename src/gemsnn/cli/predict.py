@@ -1,78 +1,84 @@
-"""`gemsnn predict`: what a trained model makes of raw recordings."""
+"""`gemsnn predict`: what a trained model makes of recordings."""
 
 import json
-import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, Which, load
+from gemsnn.cli.inputs import check_recordings_fit, is_prepared, prepared_examples, read_inputs, recordings_in
 from gemsnn.cli.output import print_table, say
-from gemsnn.errors import DataError, GemsnnError
+from gemsnn.errors import GemsnnError
 
 
 def predict(
     run: Run,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Raw recordings: .aedat or .bin.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Recordings, folders of recordings, or prepared files.")
+    ],
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON line a file instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per recording, not a table.")] = False,
 ) -> None:
-    """Class, confidence and votes for raw recordings, preprocessed as the run's training data were.
+    """Class, confidence and runner-up for recordings, preprocessed as the run's training data were.
 
     A file that cannot be read is reported and the others go on; the exit code is then 1.
 
     Example: gemsnn predict runs/first recordings/*.aedat --json
     """
     trained, how = load(run, model, decoder, compartments)
-    if trained.preprocessing is None:
-        raise DataError(
-            f"{run}: trained on arrays, not on recordings, so it cannot tell how to turn events into inputs"
-        )
+    if not all(map(is_prepared, files)):
+        check_recordings_fit(trained, run)
     table = Table()
-    for column, side in (("file", "left"), ("class", "right"), ("confidence", "right"), ("votes", "left")):
+    for column, side in (("file", "left"), ("class", "right"), ("confidence", "right"), ("runner-up", "left")):
         table.add_column(column, justify=side, overflow="fold")  # type: ignore[arg-type]
-    failed = 0
+    total = failed = 0
     for file in files:
-        try:
-            answer = _predict(trained, how, file)
-        except GemsnnError as error:
-            failed += 1
-            say(f"error: {error}", error=True)
-            answer = {"file": str(file), "error": str(error)}
-        if as_json:
-            typer.echo(json.dumps(answer))
-        elif "error" in answer:
-            table.add_row(str(file), "-", "-", "could not be read")
-        else:
-            votes = ", ".join(f"{label}: {count}" for label, count in answer["votes"].items())
-            table.add_row(str(file), str(answer["class"]), f"{answer['confidence']:.3f}", votes)
+        for answer in _answers(trained, how, file):
+            total += 1
+            if "error" in answer:
+                failed += 1
+                say(f"error: {answer['error']}", error=True)
+            if as_json:
+                typer.echo(json.dumps(answer))
+            else:
+                table.add_row(*map(escape, _row(answer)))
     if not as_json:
         print_table(table, f"{run}: {how.kind} decoder, {how.compartments} compartments")
     if failed:
-        say(f"{failed} of {len(files)} files could not be read", error=True)
+        say(f"{failed} of {total} files could not be read", error=True)
         raise typer.Exit(1)
 
 
-def _predict(model: Any, how: Any, file: Path) -> dict[str, Any]:
-    """The answer for one recording; it does not depend on which others are asked about."""
-    from gemsnn.events import nmnist_preprocessing, read_recording
+def _answers(model: Any, how: Any, path: Path) -> Iterator[dict[str, Any]]:
+    """One answer per recording, or what is wrong with it."""
+    try:
+        if is_prepared(path):
+            for name, inputs in prepared_examples(model, path):
+                yield _answer(model, how, name, inputs, [])
+            return
+        files = recordings_in(path)
+    except GemsnnError as error:
+        yield {"file": str(path), "error": str(error)}
+        return
+    for file in files:
+        try:
+            yield _answer(model, how, str(file), *read_inputs(model, file))
+        except GemsnnError as error:
+            yield {"file": str(file), "error": str(error)}
 
-    size = model.preprocessing.sensor_size
-    if file.suffix.lower() == ".bin" and size != nmnist_preprocessing().sensor_size:
-        raise DataError(f"{file}: an N-MNIST recording, but the model was trained for a {size[0]} x {size[1]} sensor")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        inputs = model.bin(read_recording(file), str(file))
-    for warning in caught:
-        say(f"warning: {warning.message}", error=True)
+
+def _answer(model: Any, how: Any, name: str, inputs: Any, warnings: list[str]) -> dict[str, Any]:
+    """Of one recording; it does not depend on which others are asked about."""
     found = model.predict(inputs[None], how)
     labels = [str(label) for label in model.classes]
     answer = {
-        "file": str(file),
+        "file": name,
         "class": model.classes[int(found.classes[0])],
         "confidence": float(found.confidence[0]),
         "probabilities": dict(zip(labels, found.probabilities[0].tolist(), strict=True)),
@@ -80,4 +86,13 @@ def _predict(model: Any, how: Any, file: Path) -> dict[str, Any]:
         "decoder": how.kind,
         "compartments": how.compartments,
     }
-    return {**answer, "warnings": [str(warning.message) for warning in caught]} if caught else answer
+    return {**answer, "warnings": warnings} if warnings else answer
+
+
+def _row(answer: dict[str, Any]) -> tuple[str, ...]:
+    if "error" in answer:
+        return answer["file"], "-", "-", "could not be read"
+    chosen = str(answer["class"])
+    others = {label: p for label, p in answer["probabilities"].items() if label != chosen}
+    second = max(others, key=lambda label: others[label])
+    return answer["file"], chosen, f"{answer['confidence']:.3f}", f"{second}: {others[second]:.3f}"

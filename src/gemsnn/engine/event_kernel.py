@@ -241,13 +241,14 @@ def take_in(p: Population, taps: Any, decay: Any, recursive: bool, time: int, co
 @jit(fastmath=FASTMATH)
 def count_pairs(bits: Any, mine: int, first: int, last: int, counts: Any) -> None:
     """For columns ``first`` to ``last`` - 1: how many sources spike there and in column ``mine``."""
-    for c in range(first, last):
-        counts[c] = 0
+    whole = np.zeros(last - first, dtype=np.int32)
     for w in range(bits.shape[0]):
         row, word = bits[w], bits[w, mine]
         if word != np.uint64(0):
             for c in range(first, last):
-                counts[c] += counts.dtype.type(_count_ones(row[c] & word))  # type: ignore[call-arg]
+                whole[c - first] += np.int32(_count_ones(row[c] & word))  # type: ignore[call-arg]
+    for c in range(first, last):
+        counts[c] = whole[c - first]
 
 
 @jit(fastmath=FASTMATH)
@@ -725,41 +726,94 @@ def write_back(
 ) -> None:
     """weights += sum_s a_s R_s, spike by spike, from a (M * K_p, n_neurons) of the population's own compartments."""
     n_basis, D = taps.shape
-    K = p.impulse.shape[1]
-    n = a.shape[1]
-    change = np.zeros((n_basis, n), dtype=taps.dtype)
+    K, n = p.impulse.shape[1], a.shape[1]
+    first, last = begin, D + t - 1  # positions of the spikes that traces of the window contain
+    change = np.zeros((max(last - first, 1), n_basis * n), dtype=taps.dtype)
+    feeds_all = p.feeds.all()
+    start, place = np.empty(p.size + 1, dtype=np.intp), np.empty(p.size, dtype=np.intp)
     for k in range(K):
-        change[:] = 0
-        for position in range(D + t - 2, begin - 1, -1):  # of spikes that traces of the window contain, newest first
-            if recursive:  # sum over lags of taps a_{position + lag}
-                inside = position + 1 >= D + begin
-                row = a[max(position - D + 1, 0) * K + k]
-                for basis in range(n_basis):
-                    tap, fade, total = taps[basis, 0] if inside else taps.dtype.type(0), decay[basis], change[basis]
-                    for i in range(n):
-                        total[i] = fade * total[i] + tap * row[i]
+        if recursive:
+            _filter_backwards(taps, decay, begin, D, K, k, a, change)
+        else:
+            _filter_finite(taps, begin, t, K, k, a, change)
+        # The spikes source by source, so that each row of the weights is worked on once.
+        start[:] = 0
+        total = 0
+        for position in range(first, last):
             n_active = list_active(p.bits, position * K + k, active)
-            if n_active == 0:
-                continue
-            if not recursive:
-                change[:] = 0
-                for lag in range(max(1, begin + D - position), min(D, t - 1 + D - position) + 1):
-                    row = a[(position - D + lag) * K + k]
-                    for basis in range(n_basis):
-                        tap, total = taps[basis, lag - 1], change[basis]
-                        for i in range(n):
-                            total[i] += tap * row[i]
-            for g in range(segment.shape[0]):
-                if p.feeds[segment[g, 2]]:
-                    for source in range(n_active):
+            total += n_active
+            for source in range(n_active):
+                start[active[source] + 1] += 1
+        for j in range(p.size):
+            start[j + 1] += start[j]
+            place[j] = start[j]
+        when = np.empty(total, dtype=np.intp)
+        for position in range(first, last):
+            for source in range(list_active(p.bits, position * K + k, active)):
+                j = active[source]
+                when[place[j]] = position - first
+                place[j] += 1
+        for j in range(p.size):
+            if start[j] < start[j + 1]:
+                if feeds_all:
+                    _add_rows(p.weights[j], change, when, start[j], start[j + 1], 0, n_basis * n)
+                    continue
+                for g in range(segment.shape[0]):
+                    if p.feeds[segment[g, 2]]:
                         for basis in range(n_basis):
-                            weights, total = p.weights[active[source], basis * n : (basis + 1) * n], change[basis]
-                            for i in range(segment[g, 0], segment[g, 1]):
-                                weights[i] += total[i]
+                            left, right = basis * n + segment[g, 0], basis * n + segment[g, 1]
+                            _add_rows(p.weights[j], change, when, start[j], start[j + 1], left, right)
     if not p.of_inputs:
         for j in range(p.size):
             for basis in range(n_basis):
                 p.weights[j, basis * n + p.first + j] = 0
+
+
+@jit(fastmath=FASTMATH)
+def _add_rows(weights: Any, change: Any, when: Any, first: int, last: int, left: int, right: int) -> None:
+    """Add the rows when[first : last] of the change to the weights, four at a time, in columns ``left`` to ``right``."""
+    four = first + (last - first) // 4 * 4
+    for a in range(first, four, 4):
+        row0, row1, row2, row3 = change[when[a]], change[when[a + 1]], change[when[a + 2]], change[when[a + 3]]
+        for i in range(left, right):
+            weights[i] += (row0[i] + row1[i]) + (row2[i] + row3[i])
+    for a in range(four, last):
+        row0 = change[when[a]]
+        for i in range(left, right):
+            weights[i] += row0[i]
+
+
+@jit(fastmath=FASTMATH)
+def _filter_finite(taps: Any, begin: int, t: int, K: int, k: int, a: Any, change: Any) -> None:
+    """What a spike at each position, from ``begin`` on, adds to its weights: the sum over lags of taps a_{p + lag}."""
+    n_basis, D = taps.shape
+    n = a.shape[1]
+    for position in range(begin, D + t - 1):
+        total = change[position - begin]
+        total[:] = 0
+        for lag in range(max(1, begin + D - position), min(D, t - 1 + D - position) + 1):
+            row = a[(position - D + lag) * K + k]
+            for basis in range(n_basis):
+                tap, part = taps[basis, lag - 1], total[basis * n : (basis + 1) * n]
+                for i in range(n):
+                    part[i] += tap * row[i]
+
+
+@jit(fastmath=FASTMATH)
+def _filter_backwards(taps: Any, decay: Any, begin: int, D: int, K: int, k: int, a: Any, change: Any) -> None:
+    """The same for exponentials, while nothing has left their memory: a recursion from the newest spike back."""
+    n_basis, n = taps.shape[0], a.shape[1]
+    for position in range(begin + len(change) - 1, begin - 1, -1):
+        total = change[position - begin]
+        newest = position == begin + len(change) - 1
+        after = total if newest else change[position - begin + 1]
+        m = position - D + 1
+        row = a[max(m, 0) * K + k]
+        for basis in range(n_basis):
+            tap = taps[basis, 0] if m >= begin else taps.dtype.type(0)
+            fade = taps.dtype.type(0) if newest else decay[basis]
+            for i in range(n):
+                total[basis * n + i] = fade * after[basis * n + i] + tap * row[i]
 
 
 @jit(fastmath=FASTMATH)

@@ -1,23 +1,33 @@
 """Using a trained network: sampling, decoding a class with its probability, log-likelihood."""
 
 from gemsnn.inference.anytime import AnytimePrediction, Decisions, predict_anytime
-from gemsnn.inference.decoders import DECODERS, Prediction, class_patterns, predict, predict_by_likelihood
+from gemsnn.inference.decoders import DECODERS, Answer, Decoder, as_decoder
+from gemsnn.inference.evidence import PatternReader, class_patterns
+from gemsnn.inference.labels import LabelPrediction, predict_labels
 from gemsnn.inference.likelihood import log_likelihood
+from gemsnn.inference.prediction import Prediction, predict
 from gemsnn.inference.sampling import sample
+from gemsnn.inference.sequences import recording_key
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 __all__ = [
     "DECODERS",
+    "Answer",
     "AnytimePrediction",
     "Decisions",
+    "Decoder",
+    "LabelPrediction",
+    "PatternReader",
     "Prediction",
+    "as_decoder",
     "class_patterns",
     "count_votes",
     "decide",
     "log_likelihood",
     "predict",
     "predict_anytime",
-    "predict_by_likelihood",
+    "predict_labels",
+    "recording_key",
     "sample",
     "vote_probabilities",
 ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 
 from gemsnn.errors import ConfigError
-from gemsnn.inference.decoders import BATCH, checked, class_patterns, free_run, pattern_log_probabilities, read_votes
-from gemsnn.inference.likelihood import log_mean_exp
+from gemsnn.inference.decoders import Decoder
+from gemsnn.inference.prediction import check, runs
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import whole_number
 
@@ -25,7 +24,7 @@ class Decisions(NamedTuple):
 
 
 class AnytimePrediction(NamedTuple):
-    """Of N sequences, C classes, T time steps; entry t is the answer after t + 1 steps."""
+    """Of N sequences, C classes, T time steps; entry t is the answer after t + 1 steps. One sequence has no axis N."""
 
     classes: NDArray[np.int64]  #: (N, T)
     probabilities: NDArray[np.float64]  #: (N, T, C)
@@ -34,7 +33,7 @@ class AnytimePrediction(NamedTuple):
     @property
     def confidence(self) -> NDArray[np.float64]:
         """(N, T): the probability of the class that would be chosen."""
-        return np.take_along_axis(self.probabilities, self.classes[..., None], axis=2)[..., 0]
+        return np.take_along_axis(self.probabilities, self.classes[..., None], axis=-1)[..., 0]
 
     def stop(self, confidence: float, min_steps: int = 1) -> Decisions:
         """Answer as soon as the confidence is reached, though not before ``min_steps``; else at the end.
@@ -50,15 +49,19 @@ class AnytimePrediction(NamedTuple):
         """
         if not 0 <= confidence <= 1:
             raise ConfigError(f"confidence must lie in [0, 1], got {confidence!r}")
-        T = self.classes.shape[1]
+        T = self.classes.shape[-1]
         if whole_number("min_steps", min_steps, 1) > T:
             raise ConfigError(f"min_steps is {min_steps}, but the sequences have {T} steps")
         sure = self.confidence >= confidence
-        sure[:, : min_steps - 1] = False
-        sure[:, -1] = True
-        last, rows = sure.argmax(axis=1), np.arange(len(sure))
-        spent = self.hidden_spikes.cumsum(axis=1)
-        return Decisions(self.classes[rows, last], self.confidence[rows, last], last + 1, spent[rows, last])
+        sure[..., : min_steps - 1] = False
+        sure[..., -1] = True
+        last = sure.argmax(axis=-1)
+
+        def then(values: NDArray[Any]) -> NDArray[Any]:
+            return np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
+
+        spent = self.hidden_spikes.cumsum(axis=-1)
+        return Decisions(then(self.classes), then(self.confidence), last + 1, then(spent))
 
 
 def predict_anytime(
@@ -67,38 +70,32 @@ def predict_anytime(
     inputs: ArrayLike,
     n_compartments: int = 1,
     *,
-    decoder: str = "per-step",
+    decoder: str | Decoder = "per-step",
+    patterns: ArrayLike | None = None,
     seed: int = 0,
-    first_example: int = 0,
     threads: int = 1,
-) -> AnytimePrediction:
-    """What :func:`predict` would say of the first 1, 2, ..., T steps of (N, T, n_inputs) sequences.
+) -> Any:
+    """What :func:`gemsnn.predict` would say after 1, 2, ..., T steps of the sequences.
 
-    One run of the network gives all answers; the last one is :func:`predict`'s own. The arguments are
-    :func:`predict`'s.
+    One run of the network gives all answers; the last one is that of :func:`gemsnn.predict`, whose arguments these are.
+
+    Returns
+    -------
+    An :class:`AnytimePrediction`; for a list of sequences a list of them, each without the axis N.
     """
-    batch, K, seed, first_example = checked(
-        network, parameters, inputs, n_compartments, decoder, seed, first_example, threads
-    )
-    N, T = batch.shape[:2]
-    C = network.n_visible
-    patterns = class_patterns(C, T)
-    classes, probabilities, spikes = np.zeros((N, T), dtype=np.int64), np.zeros((N, T, C)), np.zeros((N, T))
-    for first in range(0, N, BATCH):
-        rows = slice(first, first + BATCH)
-        arguments = (network, parameters, batch[rows], K, seed, first_example + first, threads)
-        if decoder == "vote":
-            visible, spikes[rows] = free_run(*arguments)
-            counts = visible.cumsum(axis=1)  # (n, T, K, C)
-            for t in range(T):
-                found = read_votes(counts[:, t], spikes[rows])
-                classes[rows, t], probabilities[rows, t] = found.classes, found.probabilities
-        else:
-            each, spikes[rows] = pattern_log_probabilities(*arguments, patterns)
-            if decoder == "likelihood":
-                score = log_mean_exp(each.cumsum(axis=2))  # (C, n, T)
-            else:
-                score = log_mean_exp(each).cumsum(axis=2) / np.arange(1, T + 1)
-            probabilities[rows] = softmax(score, axis=0).transpose(1, 2, 0)
-            classes[rows] = score.argmax(axis=0)
-    return AnytimePrediction(classes, probabilities, spikes)
+    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads)
+    answers: list[AnytimePrediction | None] = [None] * len(checked.sequences)
+    for places, evidence in runs(network, parameters, checked, seed, threads):
+        state = checked.decoder.start((len(places), checked.n_compartments, checked.n_classes))
+        n, T = evidence.hidden_spikes.shape
+        classes, probabilities = np.zeros((n, T), dtype=np.int64), np.zeros((n, T, checked.n_classes))
+        for t, step in enumerate(evidence.steps):
+            state = checked.decoder.update(state, step)
+            classes[:, t], probabilities[:, t], _ = checked.decoder.answer(state)
+        for place, *of_one in zip(places, classes, probabilities, evidence.hidden_spikes, strict=True):
+            answers[place] = AnytimePrediction(*of_one)
+    if checked.sequences.given == "list":
+        return answers
+    T = np.shape(checked.sequences.each)[1]
+    empty = np.zeros((0, T), dtype=np.int64), np.zeros((0, T, checked.n_classes)), np.zeros((0, T))
+    return AnytimePrediction(*(map(np.stack, zip(*answers, strict=True)) if answers else empty))

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_expit, logsumexp
 
+from gemsnn.inference.decoders.likelihood import log_mean_exp
+from gemsnn.inference.sampling import draws, run
+from gemsnn.inference.sequences import Sequences
 from gemsnn.engine import engine_named
-from gemsnn.inference.sampling import batch_of_sequences, draws, run
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array, whole_number
+from gemsnn.model.spikes import Circuits, log_probability
 
 
 def log_likelihood(
@@ -23,7 +25,7 @@ def log_likelihood(
     seed: int = 0,
     engine: str = "compiled",
     *,
-    example: int = 0,
+    example: int | None = 0,
     threads: int = 1,
 ) -> Any:
     """Estimate log p(targets) = log of the mean over ``n_samples`` hidden realisations of p(targets || hidden).
@@ -31,7 +33,10 @@ def log_likelihood(
     Parameters
     ----------
     inputs, targets
-        (T, n_inputs) and (T, n_visible), or (N, T, ...) for many sequences at once.
+        (T, n_inputs) and (T, n_visible); (N, T, ...) for many sequences at once; or two lists of (T_i, ...), whose
+        sequences may differ in length.
+    seed, example
+        Key of the random draws, as in :func:`gemsnn.sample`.
 
     Returns
     -------
@@ -40,31 +45,24 @@ def log_likelihood(
     network.check_parameters(parameters)
     engine_named(engine)
     n_samples = whole_number("n_samples", n_samples, 1)
-    seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
+    seed = whole_number("seed", seed, 0)
+    example = None if example is None else whole_number("example", example, 0)
     whole_number("threads", threads, 1)
-    batch, single = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
-    N, T = batch.shape[:2]
-    sizes: dict[str, int | None] = {"T": T, "n_visible": network.n_visible}
-    clean = spike_array("targets", targets, sizes if single else {"N": N, **sizes}).reshape(N, T, network.n_visible)
-    draws_of = draws(network, n_samples, seed, example, visible=False)
-    potential = run(network, parameters, batch, n_samples, draws_of, clean, engine, threads).visible_potential
-    estimate = log_mean_probability(potential, clean[:, :, None, :])
-    return float(estimate[0]) if single else estimate
+    sequences = Sequences(inputs, network.n_inputs)
+    desired = sequences.match("targets", targets, spike_array, n_visible=network.n_visible)
+    for n, one in enumerate(desired):
+        network.circuits.check_targets("targets" if sequences.given == "one" else f"targets[{n}]", one)
+    estimate = np.zeros(len(sequences))
+    for places, spikes in sequences.pieces(n_samples):
+        clamp = np.array([desired[n] for n in places])
+        draws_of = draws(network, n_samples, seed, sequences.keys(places, example), visible=False)
+        potential = run(network, parameters, spikes, n_samples, draws_of, clamp, engine, threads).visible_potential
+        estimate[places] = log_mean_probability(network.circuits.visible, potential, clamp[:, :, None, :])
+    return float(estimate[0]) if sequences.given == "one" else estimate
 
 
-def log_mean_probability(potential: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
+def log_mean_probability(circuits: Circuits, potential: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
     """log mean_k p(x || h^k) from visible potentials (..., T, K, n_visible); broadcasts with the targets' shape."""
-    return log_mean_exp(log_probability(potential, targets).sum(axis=-2))
-
-
-def log_probability(potential: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.float64]:
-    """(..., T, K): log p of each step's visible spikes from potentials (..., T, K, n_visible)."""
-    u = potential.astype(np.float64)
-    found: NDArray[np.float64] = log_expit(np.where(targets != 0, u, -u)).sum(axis=-1)
-    return found
-
-
-def log_mean_exp(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log of the mean over the last axis, the compartments, of exp(values)."""
-    found: NDArray[np.float64] = logsumexp(values, axis=-1) - np.log(values.shape[-1])
+    of_sample = log_probability(circuits, potential, targets).sum(axis=-1).sum(axis=-2)  # (..., K)
+    found: NDArray[np.float64] = log_mean_exp(of_sample[..., None])[..., 0]
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.engine import engine_named
 from gemsnn.engine.protocol import Simulation
 from gemsnn.engine.randomness import Draws, Given, Uniforms
+from gemsnn.inference.sequences import Sequences
 from gemsnn.model import Network, Parameters
-from gemsnn.model.checks import spike_array, uniform_array, whole_number
+from gemsnn.model.checks import uniform_array, whole_number
 
 
 def sample(
@@ -21,46 +22,54 @@ def sample(
     inputs: ArrayLike,
     n_compartments: int = 1,
     seed: int = 0,
-    uniforms: ArrayLike | None = None,
+    uniforms: Any = None,
     engine: str = "compiled",
     *,
-    example: int = 0,
+    example: int | None = 0,
     threads: int = 1,
-) -> NDArray[np.bool_]:
+) -> Any:
     """Spikes of all neurons, hidden then visible, in response to the inputs.
 
     Parameters
     ----------
     inputs
-        (T, n_inputs), or (N, T, n_inputs) for many sequences at once.
+        (T, n_inputs); (N, T, n_inputs) for many sequences at once; or a list of (T_i, n_inputs), which may differ in
+        length.
     uniforms
-        (T, K, n_neurons), or (N, T, K, n_neurons), instead of random draws.
+        (T, K, n_neurons), or (N, T, K, n_neurons), or a list, instead of random draws.
     seed, example
-        Key of the random draws; sequence n of a batch has the key ``example + n``.
+        Key of the random draws; sequence n of several has the key ``example + n``. With None the key follows from the
+        sequence itself, as in :func:`gemsnn.predict` (see :func:`gemsnn.inference.recording_key`).
 
     Returns
     -------
-    (T, K, n_neurons) or (N, T, K, n_neurons) bool.
+    (T, K, n_neurons) or (N, T, K, n_neurons) bool, or a list of (T_i, K, n_neurons).
     """
     network.check_parameters(parameters)
     engine_named(engine)
     K = whole_number("n_compartments", n_compartments, 1)
-    seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
+    seed = whole_number("seed", seed, 0)
+    example = None if example is None else whole_number("example", example, 0)
     whole_number("threads", threads, 1)
-    batch, single = batch_of_sequences("inputs", inputs, network.n_inputs, "n_inputs")
-    N, T = batch.shape[:2]
-    if uniforms is None:
-        draws_of = draws(network, K, seed, example, visible=True)
-    else:
-        sizes: dict[str, int | None] = {"T": T, "K": K, "n_neurons": network.n_neurons}
-        checked = uniform_array("uniforms", uniforms, sizes if single else {"N": N, **sizes})
-        given = checked.reshape(N, T, K, network.n_neurons)
+    sequences = Sequences(inputs, network.n_inputs)
+    given = None if uniforms is None else sequences.match(
+        "uniforms", uniforms, uniform_array, K=K, n_neurons=network.n_neurons
+    )  # fmt: skip
+    found: Any = [None] * len(sequences)
+    if sequences.given == "array":
+        found = np.zeros((*np.shape(sequences.each)[:2], K, network.n_neurons), dtype=bool)
+    for places, spikes in sequences.pieces(K):
+        if given is None:
+            draws_of = draws(network, K, seed, sequences.keys(places, example), visible=True)
+        else:
+            draws_of = [Given(given[n]) for n in places].__getitem__
+        responses = run(network, parameters, spikes, K, draws_of, None, engine, threads).spikes
+        for n, response in zip(places, responses, strict=True):
+            found[n] = response
+    return found[0] if sequences.given == "one" else found
 
-        def draws_of(n: int) -> Draws:
-            return Given(given[n])
 
-    spikes = run(network, parameters, batch, K, draws_of, None, engine, threads).spikes
-    return spikes[0] if single else spikes
+Keys = Sequence[int] | NDArray[np.integer[Any]]
 
 
 def run(
@@ -77,15 +86,7 @@ def run(
     return engine_named(engine).simulate(network, parameters, inputs, n_compartments, draws_of, targets, threads)
 
 
-def draws(network: Network, n_compartments: int, seed: int, example: int, visible: bool) -> Callable[[int], Draws]:
-    """The random draws of sequence n: (T, K, n_hidden), or with the visible neurons' (T, K, n_neurons)."""
+def draws(network: Network, n_compartments: int, seed: int, keys: Keys, visible: bool) -> Callable[[int], Draws]:
+    """The random draws of sequence n by its key: (T, K, n_hidden), or with the visible neurons' (T, K, n_neurons)."""
     n_visible = network.n_visible if visible else 0
-    return lambda n: Uniforms(seed, example + n, n_compartments, network.n_hidden, n_visible)
-
-
-def batch_of_sequences(name: str, value: ArrayLike, width: int, width_name: str) -> tuple[NDArray[np.uint8], bool]:
-    """(N, T, width) spikes, and whether one sequence (T, width) was given."""
-    array = np.asarray(value)
-    if array.ndim == 3:
-        return spike_array(name, array, {"N": None, "T": None, width_name: width}), False
-    return spike_array(name, array, {"T": None, width_name: width})[None], True
+    return lambda n: Uniforms(seed, int(keys[n]), n_compartments, network.n_hidden, n_visible)

@@ -9,16 +9,21 @@ from gemsnn.metrics.calibration import (
 )
 from gemsnn.metrics.classification import accuracy
 from gemsnn.metrics.cost import communication, hidden_spikes_per_step
+from gemsnn.metrics.labels import LabelScores, label_scores
+from gemsnn.metrics.van_rossum import van_rossum_distance
 from gemsnn.rules import Communication
 
 __all__ = [
     "Communication",
+    "LabelScores",
     "Reliability",
     "accuracy",
     "brier_score",
     "communication",
     "expected_calibration_error",
     "hidden_spikes_per_step",
+    "label_scores",
     "negative_log_likelihood",
     "reliability",
+    "van_rossum_distance",
 ]

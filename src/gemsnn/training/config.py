@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -28,7 +29,9 @@ from pydantic import (
 from gemsnn.common.kinds import from_table, merged
 from gemsnn.common.validation import complaint
 from gemsnn.errors import ConfigError
+from gemsnn.inference.decoders import DECODERS
 from gemsnn.model import Exponential, Filter, Network, Parameters, RaisedCosine
+from gemsnn.model.checks import one_of
 from gemsnn.model.filters import FILTERS
 from gemsnn.model.network import Readout, readout_circuits
 from gemsnn.model.topologies import TOPOLOGIES, FullyConnected, Graph
@@ -55,7 +58,7 @@ SynapticFilter = Annotated[InstanceOf[Filter], _reader("synaptic_filter", Filter
 SomaticFilter = Annotated[InstanceOf[Filter], _reader("somatic_filter", Filter, FILTERS, "raised-cosine"), _as_table]
 GraphSetting = Annotated[InstanceOf[Graph], _reader("topology", Graph, TOPOLOGIES, "fully-connected"), _as_table]
 RuleSetting = Annotated[InstanceOf[Rule], _reader("rule", Rule, RULES, "feedback"), PlainSerializer(rule_table)]
-Decoder = Literal["vote", "likelihood", "per-step"]
+Decoder = Annotated[str, AfterValidator(lambda kind: one_of("decoder", kind, tuple(DECODERS)))]
 Criterion = Literal["accuracy", "nll", "log_likelihood"]
 Compartments = Annotated[int, Field(ge=1, le=1024)]
 

@@ -1,20 +1,28 @@
-"""Measuring a network on examples: likelihood, accuracy, calibration, spikes."""
+"""Measuring a network on examples: likelihood, accuracy, calibration, distance from wanted spikes, spikes spent.
+
+What is measured follows from what the examples ask for: one class each (labels (n,)), any number of labels at once
+(labels (n, C) of 0/1), or a spike pattern each (no labels, but targets).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn import metrics
-from gemsnn.inference import Prediction, class_patterns, log_likelihood, predict, predict_by_likelihood
+from gemsnn.inference import Decoder, as_decoder, class_patterns, log_likelihood, predict_labels, recording_key, sample
+from gemsnn.inference.decoders.likelihood import Likelihood, log_mean_exp
+from gemsnn.inference.evidence import hidden_spikes, run_for
+from gemsnn.inference.prediction import read
 from gemsnn.model import Network, Parameters
+from gemsnn.model.checks import LAYOUT
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 
-BATCH = 64  # examples read at a time; part of what makes results repeatable to the bit
+BATCH = 64  # examples read at a time
 
 
 class Stopped(Exception):
@@ -30,67 +38,220 @@ def evaluate(
     *,
     likelihood_samples: int = 20,
     n_bins: int = 10,
+    tau: float = 5.0,
     seed: int = 0,
     threads: int = 1,
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
-    """Measure on some examples; returns JSON values.
+    """Measure on some examples, which may differ in length; returns JSON values.
 
     The first decoder's figures stand beside the log-likelihood; those of the others in the list ``extra_decoders``.
+    Spike-pattern targets need no decoder: the compartments of the first one run freely, and ``van_rossum`` is the mean
+    distance of their visible spikes from the targets, with a time constant of ``tau`` steps.
     """
-    patterns = class_patterns(network.n_visible, examples[int(indices[0])].shape[0])
-    assert examples.labels is not None
+    options: dict[str, Any] = {"seed": seed, "threads": threads}
+    batches = _batches(examples, indices, stop)
+    if examples.labels is None:
+        K = decoders[0].compartments
+        return _of_spike_patterns(network, parameters, examples, indices, batches, K, likelihood_samples, tau, options)
+    measure = _of_classes if examples.labels.ndim == 1 else _of_several_labels
     labels = examples.labels[indices]
-    log_likelihoods: list[NDArray[np.float64]] = []
-    predictions: list[list[Prediction]] = [[] for _ in decoders]
-    for first in range(0, len(indices), BATCH):
-        if stop():
-            raise Stopped
-        batch = examples.read(indices[first : first + BATCH])
-        wanted = patterns[labels[first : first + BATCH]]
-        key = {"seed": seed, "first_example": first, "threads": threads}
-        estimate: NDArray[np.float64] | None = None
-        for decoder, parts in zip(decoders, predictions, strict=True):
-            if decoder == DecoderSettings(kind="likelihood", compartments=likelihood_samples):
-                # One run gives the decision and, as the estimate for the true class, the log-likelihood.
-                found, estimates = predict_by_likelihood(
-                    network, parameters, batch, likelihood_samples, patterns, **key
-                )
-                parts.append(found)
-                estimate = estimates[np.arange(len(batch)), labels[first : first + BATCH]]
-            else:
-                parts.append(predict(network, parameters, batch, decoder.compartments, decoder=decoder.kind, **key))
-        if estimate is None:
-            estimate = log_likelihood(
-                network, parameters, batch, wanted, likelihood_samples, seed, example=first, threads=threads
-            )
-        log_likelihoods.append(estimate)
-    main, *extra = (
-        _figures(decoder, labels, Prediction(*map(np.concatenate, zip(*parts, strict=True))), n_bins)
-        for decoder, parts in zip(decoders, predictions, strict=True)
+    log_likelihoods, (main, *extra) = measure(
+        network, parameters, batches, labels, decoders, likelihood_samples, n_bins, options
     )
-    result = {"examples": len(labels), "log_likelihood": float(np.concatenate(log_likelihoods).mean()), **main}
+    result = {"examples": len(labels), "log_likelihood": float(log_likelihoods.mean()), **main}
     return {**result, "extra_decoders": extra} if extra else result
 
 
-def _figures(decoder: DecoderSettings, labels: NDArray[np.int64], found: Prediction, n_bins: int) -> dict[str, Any]:
-    table = metrics.reliability(labels, found.probabilities, n_bins, predicted=found.classes)
+Batches = Iterator[tuple[NDArray[np.intp], NDArray[Any]]]
+Measured = tuple[NDArray[np.float64], list[dict[str, Any]]]
+
+
+def _batches(examples: Examples, indices: NDArray[np.intp], stop: Callable[[], bool]) -> Batches:
+    """Examples of equal length: their places among the indices, and their (n, T, n_inputs) spikes."""
+    lengths = examples.lengths[indices]
+    for length in np.unique(lengths):
+        group = np.flatnonzero(lengths == length)
+        for first in range(0, len(group), BATCH):
+            if stop():
+                raise Stopped
+            places = group[first : first + BATCH]
+            yield places, np.require(examples.read(indices[places]), np.uint8, LAYOUT)
+
+
+# ---- one class each --------------------------------------------------------------------------------------------------
+
+
+def _of_classes(
+    network: Network,
+    parameters: Parameters,
+    batches: Batches,
+    labels: NDArray[np.int64],
+    decoders: Sequence[DecoderSettings],
+    samples: int,
+    n_bins: int,
+    options: dict[str, Any],
+) -> Measured:
+    N, C = len(labels), network.n_visible
+    estimates, likelihood = np.zeros(N), Likelihood()
+    found = [(np.zeros(N, np.int64), np.zeros((N, C)), np.zeros(N)) for _ in decoders]
+    # Decoders that want the same run share it.
+    runs: dict[tuple[bool, int], list[int]] = {}
+    for i, settings in enumerate(decoders):
+        runs.setdefault((as_decoder(settings.kind).free, settings.compartments), []).append(i)
+    for places, batch in batches:
+        for (free, K), asked in runs.items():
+            readers: list[Decoder] = [as_decoder(decoders[i].kind) for i in asked]
+            evidence = run_for(
+                readers[0], network, parameters, batch, K, None, keys=[recording_key(one) for one in batch], **options
+            )
+            # That run may hold the log-likelihood too: as the likelihood decoder's estimate for the true class.
+            shared = not free and samples == K
+            states = read([*readers, likelihood] if shared else readers, evidence, (len(places), K, C))
+            for i, reader, state in zip(asked, readers, states, strict=False):
+                classes, probabilities, spikes = found[i]
+                classes[places], probabilities[places], _ = reader.answer(state)
+                spikes[places] = evidence.hidden_spikes.mean(axis=1)
+            if shared:
+                estimates[places] = log_mean_exp(states[-1])[np.arange(len(places)), labels[places]]
+        if (False, samples) not in runs:
+            wanted = class_patterns(C, batch.shape[1])[labels[places]]
+            estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
+    return estimates, [
+        _class_figures(settings, labels, *of_decoder, n_bins)
+        for settings, of_decoder in zip(decoders, found, strict=True)
+    ]
+
+
+def _class_figures(
+    settings: DecoderSettings,
+    labels: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    probabilities: NDArray[np.float64],
+    spikes: NDArray[np.float64],
+    n_bins: int,
+) -> dict[str, Any]:
+    table = metrics.reliability(labels, probabilities, n_bins, predicted=classes)
     return {
-        "decoder": decoder.kind,
-        "compartments": decoder.compartments,
-        "accuracy": metrics.accuracy(labels, found.classes),
+        "decoder": settings.kind,
+        "compartments": settings.compartments,
+        "accuracy": metrics.accuracy(labels, classes),
         "ece": table.ece,
         "n_bins": n_bins,
-        "nll": metrics.negative_log_likelihood(labels, found.probabilities),
-        "brier": metrics.brier_score(labels, found.probabilities),
-        "hidden_spikes_per_step": float(found.hidden_spikes_per_step.mean()),
-        "reliability": {
-            "counts": table.counts.tolist(),
-            "confidence": _without_nan(table.confidence),
-            "accuracy": _without_nan(table.accuracy),
+        "nll": metrics.negative_log_likelihood(labels, probabilities),
+        "brier": metrics.brier_score(labels, probabilities),
+        "hidden_spikes_per_step": float(spikes.mean()),
+        "reliability": _table(table),
+    }
+
+
+# ---- several labels at once ------------------------------------------------------------------------------------------
+
+
+def _of_several_labels(
+    network: Network,
+    parameters: Parameters,
+    batches: Batches,
+    labels: NDArray[Any],
+    decoders: Sequence[DecoderSettings],
+    samples: int,
+    n_bins: int,
+    options: dict[str, Any],
+) -> Measured:
+    N = len(labels)
+    estimates = np.zeros(N)
+    found = [(np.zeros(labels.shape, bool), np.zeros(labels.shape), np.zeros(N)) for _ in decoders]
+    for places, batch in batches:
+        wanted = np.repeat(labels[places][:, None, :], batch.shape[1], axis=1)
+        estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
+        for settings, of_decoder in zip(decoders, found, strict=True):
+            answers = predict_labels(
+                network,
+                parameters,
+                batch,
+                settings.compartments,
+                decoder=settings.kind,
+                **options,
+            )
+            for kept, new in zip(of_decoder, answers, strict=True):
+                kept[places] = new
+    return estimates, [
+        _label_figures(settings, labels, *of_decoder, n_bins)
+        for settings, of_decoder in zip(decoders, found, strict=True)
+    ]
+
+
+def _label_figures(
+    settings: DecoderSettings,
+    labels: NDArray[Any],
+    chosen: NDArray[np.bool_],
+    probabilities: NDArray[np.float64],
+    spikes: NDArray[np.float64],
+    n_bins: int,
+) -> dict[str, Any]:
+    """Means over the labels; to the calibration error each label of each example is a question, no or yes."""
+    scores = metrics.label_scores(labels, probabilities, chosen)
+    both = np.stack([1 - probabilities, probabilities], axis=-1).reshape(-1, 2)
+    truth, said = labels.reshape(-1).astype(np.int64), chosen.reshape(-1).astype(np.int64)
+    table = metrics.reliability(truth, both, n_bins, predicted=said)
+    return {
+        "decoder": settings.kind,
+        "compartments": settings.compartments,
+        "accuracy": float(scores.accuracy.mean()),
+        "exact_match": scores.exact_match,
+        "ece": table.ece,
+        "n_bins": n_bins,
+        "nll": float(scores.log_loss.mean()),
+        "brier": float(scores.brier.mean()),
+        "hidden_spikes_per_step": float(spikes.mean()),
+        "per_label": {
+            "accuracy": scores.accuracy.tolist(),
+            "nll": scores.log_loss.tolist(),
+            "brier": scores.brier.tolist(),
         },
+        "reliability": _table(table),
+    }
+
+
+def _table(table: metrics.Reliability) -> dict[str, list[Any]]:
+    return {
+        "counts": table.counts.tolist(),
+        "confidence": _without_nan(table.confidence),
+        "accuracy": _without_nan(table.accuracy),
     }
 
 
 def _without_nan(values: NDArray[np.float64]) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
+
+
+# ---- a spike pattern each --------------------------------------------------------------------------------------------
+
+
+def _of_spike_patterns(
+    network: Network,
+    parameters: Parameters,
+    examples: Examples,
+    indices: NDArray[np.intp],
+    batches: Batches,
+    K: int,
+    samples: int,
+    tau: float,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    estimates, distances, spent = (np.zeros(len(indices)) for _ in range(3))
+    for places, batch in batches:
+        wanted = np.stack([examples.target(int(index)) for index in indices[places]])  # type: ignore[attr-defined]
+        estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
+        spikes = sample(network, parameters, batch, K, example=None, **options)
+        visible = spikes[..., network.n_hidden :].swapaxes(1, 2)  # (n, K, T, n_visible)
+        distances[places] = metrics.van_rossum_distance(visible, wanted[:, None], tau).mean(axis=(1, 2))
+        spent[places] = hidden_spikes(network, spikes).mean(axis=1)
+    return {
+        "examples": len(indices),
+        "log_likelihood": float(estimates.mean()),
+        "compartments": K,
+        "van_rossum": float(distances.mean()),
+        "tau": tau,
+        "hidden_spikes_per_step": float(spent.mean()),
+    }

@@ -55,7 +55,7 @@ class Model:
     about: dict[str, Any] = field(default_factory=dict)
 
     def predict(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Prediction:
-        """Classify (N, T, n_inputs) sequences; the draws of sequence n depend on n and the seed only."""
+        """Classify (N, T, n_inputs) sequences; the draws of a sequence follow from it and the seed."""
         how = self.decoder if decoder is None else decoder
         seed = derived_seed(self.seed, Purpose.PREDICT)
         return predict(

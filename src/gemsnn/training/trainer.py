@@ -261,8 +261,8 @@ class Trainer:
                 "log_likelihood": progress.log_likelihood_sum / since,
                 "hidden_spikes_per_step": progress.hidden_spikes_sum / since,
             },
-            "validation": self._measure(self.data.train, self.validation, Purpose.VALIDATION, stop),
-            "test": self._measure(self.data.test, self.test, Purpose.TEST, stop),
+            "validation": self._measure(self.data.train, self.validation, Purpose.PREDICT, stop),
+            "test": self._measure(self.data.test, self.test, Purpose.PREDICT, stop),
         }
         is_best = self._better(record, progress.best, "validation")
         is_best_on_test = self._better(record, progress.best_on_test, "test")
@@ -334,9 +334,11 @@ class Trainer:
 
     def _worth(self, figures: Record) -> tuple[float, ...]:
         by = self.config.select_by
+        if by == "log_likelihood" or by not in figures:  # spike patterns have no accuracy
+            return (figures["log_likelihood"],)
         if by == "accuracy":
             return figures["accuracy"], -figures["nll"]
-        return (-figures["nll"],) if by == "nll" else (figures["log_likelihood"],)
+        return (-figures["nll"],)
 
 
 def _fingerprint(network: Network, parameters: Parameters) -> str:

@@ -1,0 +1,171 @@
+"""What a run of the network gives a decoder at every step: visible spikes, or the log-probability of each class.
+
+``vote`` and its like let the visible neurons run freely. For the others the visible neurons are clamped to what each
+class desires, and the evidence of a class is the log-probability of its desired spikes at that step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.engine.simulate import simulate
+from gemsnn.inference.decoders import Decoder
+from gemsnn.inference.sampling import Keys, draws
+from gemsnn.model import Network, Parameters
+from gemsnn.model.spikes import log_probability, probability
+
+
+class Evidence(NamedTuple):
+    """Of N sequences."""
+
+    steps: Iterator[NDArray[Any]]  # T times (N, K, C)
+    hidden_spikes: NDArray[np.float64]  # (N, T): all compartments together
+
+
+def class_patterns(n_classes: int, n_steps: int) -> NDArray[np.uint8]:
+    """(C, T, C): the paper's desired outputs; the neuron of the right class spikes at every step, the others never."""
+    return np.repeat(np.eye(n_classes, dtype=np.uint8)[:, None, :], n_steps, axis=1)
+
+
+def run_for(
+    decoder: Decoder,
+    network: Network,
+    parameters: Parameters,
+    inputs: NDArray[Any],
+    K: int,
+    patterns: NDArray[np.uint8] | None,
+    seed: int,
+    keys: Keys,
+    threads: int,
+) -> Evidence:
+    """Run (N, T, n_inputs) sequences as the decoder wants it; ``keys`` are those of their random draws.
+
+    ``patterns`` (C, T, n_visible) are the desired spikes of each class; None for :func:`class_patterns`.
+    """
+    if decoder.free:
+        return _free_evidence(network, parameters, inputs, K, seed, keys, threads)
+    desired = class_patterns(network.n_visible, inputs.shape[1]) if patterns is None else patterns
+    return _pattern_evidence(network, parameters, inputs, K, seed, keys, threads, desired)
+
+
+def _free_evidence(
+    network: Network, parameters: Parameters, inputs: NDArray[Any], K: int, seed: int, keys: Keys, threads: int
+) -> Evidence:
+    """Visible spikes of (N, T, n_inputs) sequences."""
+    draws_of = draws(network, K, seed, keys, visible=True)
+    spikes = simulate(network, parameters, inputs, K, draws_of, None, threads).spikes
+    steps = (spikes[:, t, :, network.n_hidden :] for t in range(inputs.shape[1]))
+    return Evidence(steps, hidden_spikes(network, spikes))
+
+
+def _pattern_evidence(
+    network: Network,
+    parameters: Parameters,
+    inputs: NDArray[Any],
+    K: int,
+    seed: int,
+    keys: Keys,
+    threads: int,
+    patterns: NDArray[np.uint8],
+) -> Evidence:
+    """Log-probabilities of the desired spikes (C, T, n_visible) of each class, for (N, T, n_inputs) sequences.
+
+    If hidden neurons see the visible ones, the network runs once for every class.
+    """
+    draws_of = draws(network, K, seed, keys, visible=False)
+    N, T = inputs.shape[:2]
+    if not network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any():
+        silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
+        run = simulate(network, parameters, inputs, K, draws_of, silence, threads)
+        reader = PatternReader(network, parameters, len(patterns))
+        steps = (reader.step(run.visible_potential[:, t], patterns[:, t]) for t in range(T))
+        return Evidence(steps, hidden_spikes(network, run.spikes))
+    each, spikes, circuits = np.empty((T, N, K, len(patterns))), np.zeros((N, T)), network.circuits.visible
+    for c, pattern in enumerate(patterns):
+        run = simulate(network, parameters, inputs, K, draws_of, np.repeat(pattern[None], N, axis=0), threads)
+        of_class = log_probability(circuits, run.visible_potential, pattern[:, None, :]).sum(axis=-1)  # (N, T, K)
+        each[..., c] = of_class.transpose(1, 0, 2)
+        spikes += hidden_spikes(network, run.spikes) / len(patterns)
+    return Evidence(iter(each), spikes)
+
+
+def run_for_labels(
+    decoder: Decoder,
+    network: Network,
+    parameters: Parameters,
+    inputs: NDArray[Any],
+    K: int,
+    seed: int,
+    keys: Keys,
+    threads: int,
+) -> Evidence:
+    """Evidence (N, n_visible, K, 2) of each label on its own: a question with two answers, no and yes.
+
+    The visible neurons run freely. A label's evidence is the silence and the spike of its neuron, or, for decoders that
+    do not count spikes, their log-probabilities.
+    """
+    draws_of = draws(network, K, seed, keys, visible=True)
+    run = simulate(network, parameters, inputs, K, draws_of, None, threads)
+    circuits = network.circuits.visible
+
+    def step(t: int) -> NDArray[Any]:
+        if decoder.free:
+            yes = run.spikes[:, t, :, network.n_hidden :]
+            both = np.stack([~yes, yes], axis=-1)  # (N, K, n_visible, 2)
+        else:
+            p = probability(circuits, run.visible_potential[:, t].astype(np.float64))
+            both = np.log(np.maximum(np.stack([1 - p, p], axis=-1), np.finfo(np.float64).tiny))
+        return np.ascontiguousarray(both.swapaxes(1, 2))
+
+    return Evidence(map(step, range(inputs.shape[1])), hidden_spikes(network, run.spikes))
+
+
+class PatternReader:
+    """Step by step, how probable each class's desired spikes are, from one run with silent visible neurons.
+
+    That is enough where hidden neurons do not see the visible ones: what desired spikes do to the potentials of later
+    steps, by self-memory and by synapses between visible neurons, does not depend on the run.
+    """
+
+    def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
+        first = network.n_hidden
+        self._circuits = network.circuits.visible
+        self._filters = network.synaptic_filter, network.somatic_filter
+        self._synaptic = parameters.synaptic[first:, network.n_inputs + first :].astype(np.float64)  # (V, V, n_basis)
+        self._somatic = parameters.somatic[first:].astype(np.float64)  # (V, n_basis)
+        self._remember = bool(self._synaptic.any() or self._somatic.any())
+        self._past = np.zeros((network.memory, n_classes, network.n_visible))  # the latest spikes first
+
+    def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """(..., K, C): from potentials (..., K, n_visible) and the desired spikes of this step, (C, n_visible)."""
+        u: NDArray[np.float64] = potential.astype(np.float64)
+        found: NDArray[np.float64]
+        if self._remember:
+            own = u[..., None, :] + self._own_drive()
+            self._past = np.concatenate([desired[None], self._past[:-1]])
+            found = log_probability(self._circuits, own, desired).sum(axis=-1)
+            return found
+        # A spike in place of silence changes a log-probability by the potential; so does the spike of a circuit, whose
+        # "silence" is the normalisation of its SoftMax.
+        silence = log_probability(self._circuits, u, np.zeros(u.shape[-1])).sum(axis=-1, keepdims=True)
+        found = silence + u @ desired.T
+        return found
+
+    def _own_drive(self) -> NDArray[np.float64]:
+        """(C, n_visible): what the desired spikes so far add to the visible potentials."""
+        synaptic, somatic = (
+            np.einsum("bd,dcv->cvb", filter_.taps, self._past[: filter_.duration]) for filter_ in self._filters
+        )
+        drive: NDArray[np.float64] = np.einsum("cjb,ijb->ci", synaptic, self._synaptic)
+        drive += np.einsum("cib,ib->ci", somatic, self._somatic)
+        return drive
+
+
+def hidden_spikes(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(N, T): hidden spikes of all compartments."""
+    counts = [np.count_nonzero(sequence[..., : network.n_hidden], axis=(1, 2)) for sequence in spikes]
+    return np.array(counts, dtype=np.float64).reshape(spikes.shape[:2])

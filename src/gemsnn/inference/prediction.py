@@ -1,0 +1,122 @@
+"""From sequences to classes with their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.inference.decoders import Decoder, as_decoder
+from gemsnn.inference.evidence import Evidence, run_for
+from gemsnn.inference.sequences import Sequences
+from gemsnn.model import Network, Parameters
+from gemsnn.model.checks import spike_array, whole_number
+
+
+class Prediction(NamedTuple):
+    """Of N sequences and C classes."""
+
+    classes: NDArray[np.int64]  #: (N,): index of the class
+    probabilities: NDArray[np.float64]  #: (N, C)
+    votes: NDArray[np.int64]  #: (N, C): how many compartments prefer each class
+    hidden_spikes_per_step: NDArray[np.float64]  #: (N,): summed over compartments
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """(N,): the probability of the class chosen."""
+        return self.probabilities[np.arange(len(self.classes)), self.classes]
+
+
+def predict(
+    network: Network,
+    parameters: Parameters,
+    inputs: ArrayLike,
+    n_compartments: int = 1,
+    *,
+    decoder: str | Decoder = "per-step",
+    patterns: ArrayLike | None = None,
+    seed: int = 0,
+    threads: int = 1,
+) -> Prediction:
+    """Classify sequences.
+
+    Parameters
+    ----------
+    inputs
+        (N, T, n_inputs), or a list of (T_i, n_inputs), which may differ in length.
+    n_compartments
+        Compartments that run.
+    decoder
+        ``"per-step"``, whose probabilities mean most; ``"likelihood"``; ``"vote"``, as in the paper; or a
+        :class:`gemsnn.inference.Decoder` of your own.
+    patterns
+        (C, T, n_visible): desired output of each class. Default: :func:`gemsnn.inference.class_patterns`. A decoder of
+        freely running neurons, like ``"vote"``, reads neuron c as class c and ignores it.
+    seed
+        With the sequence itself it decides the random draws: the same sequence has the same answer in any company and
+        at any place (but for the rounding of matrix products), and equal sequences have equal answers.
+    """
+    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads)
+    N, C = len(checked.sequences), checked.n_classes
+    found = Prediction(np.zeros(N, np.int64), np.zeros((N, C)), np.zeros((N, C), np.int64), np.zeros(N))
+    for places, evidence in runs(network, parameters, checked, seed, threads):
+        (state,) = read([checked.decoder], evidence, (len(places), checked.n_compartments, C))
+        found.classes[places], found.probabilities[places], found.votes[places] = checked.decoder.answer(state)
+        found.hidden_spikes_per_step[places] = evidence.hidden_spikes.mean(axis=1)
+    return found
+
+
+def read(decoders: Sequence[Decoder], evidence: Evidence, shape: tuple[int, ...]) -> list[Any]:
+    """The state of each decoder after the last step of one run, whose evidence has the given shape (..., K, C)."""
+    states = [decoder.start(shape) for decoder in decoders]
+    for step in evidence.steps:
+        states = [decoder.update(state, step) for decoder, state in zip(decoders, states, strict=True)]
+    return states
+
+
+class Checked(NamedTuple):
+    """Arguments of :func:`predict` that were found to be usable."""
+
+    decoder: Decoder
+    n_compartments: int
+    sequences: Sequences
+    patterns: NDArray[np.uint8] | None
+    n_classes: int
+
+
+def check(
+    network: Network,
+    parameters: Parameters,
+    inputs: ArrayLike,
+    n_compartments: int,
+    decoder: str | Decoder,
+    patterns: ArrayLike | None,
+    seed: int,
+    threads: int,
+) -> Checked:
+    network.check_parameters(parameters)
+    how = as_decoder(decoder)
+    K = whole_number("n_compartments", n_compartments, 1)
+    whole_number("seed", seed, 0)
+    whole_number("threads", threads, 1)
+    sequences = Sequences(inputs, network.n_inputs)
+    if how.free or patterns is None:
+        if not how.free:
+            network.circuits.check_targets("class_patterns", np.eye(network.n_visible, dtype=np.uint8))
+        return Checked(how, K, sequences, None, network.n_visible)
+    for T in sorted({len(one) for one in sequences.each}):
+        desired = spike_array("patterns", patterns, {"C": None, "T": T, "n_visible": network.n_visible})
+    network.circuits.check_targets("patterns", desired)
+    return Checked(how, K, sequences, desired, len(desired))
+
+
+def runs(
+    network: Network, parameters: Parameters, checked: Checked, seed: int, threads: int
+) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
+    """Piece by piece, the places of sequences and what running them gives the decoder."""
+    K = checked.n_compartments
+    for places, spikes in checked.sequences.pieces(K):
+        keys = checked.sequences.keys(places, None)
+        yield places, run_for(checked.decoder, network, parameters, spikes, K, checked.patterns, seed, keys, threads)
