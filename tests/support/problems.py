@@ -166,7 +166,7 @@ def uniforms_off_threshold(problem: Problem, margin: float, free: bool = False) 
     uniforms = problem.uniforms(network.n_neurons if free else network.n_hidden)
     learner = reference.learner(network, problem.parameters, problem.rule, problem.K)
     for t in range(problem.T):
-        p = expit(reference.potentials(network, learner.parameters, learner.history)[0])[:, : uniforms.shape[2]]
+        p = expit(reference.potentials(network, learner.weights, learner.history)[0])[:, : uniforms.shape[2]]
         close = np.abs(uniforms[t] - p) < margin
         uniforms[t] = np.where(close, np.where(p < 0.5, p + margin, p - margin), uniforms[t])
         learner.step(problem.inputs[t], None if free else problem.targets[t], uniforms[t])

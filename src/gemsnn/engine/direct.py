@@ -193,6 +193,10 @@ class Learner:
         state = State("compiled", self.network, self.dtype, self.time, self._log_weights, *memories, kept)
         return Parameters(self._synaptic, self._somatic, self._bias), state
 
+    def parameters(self) -> Parameters:
+        """The weights as they are now, as a copy."""
+        return self.take()[0].copy()
+
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _open_block(
