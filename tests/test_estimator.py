@@ -51,15 +51,16 @@ def test_defaults_are_those_of_the_configuration_but_for_the_hold_out():
 
 def test_the_gem_classifier_has_the_paper_s_rule_and_settings(problem):
     assert GEMClassifier()._config(seed=0) == TrainingConfig.make("paper", validation_fraction=0.0)
-    by_name, by_preset = GEMClassifier(**QUICK).fit(*problem), SpikingClassifier(**QUICK, rule=gemsnn.GEM()).fit(*problem)
+    by_name, by_preset = (
+        GEMClassifier(**QUICK).fit(*problem),
+        SpikingClassifier(**QUICK, rule=gemsnn.GEM()).fit(*problem),
+    )
     assert by_name._config(seed=0).rule == by_preset._config(seed=0).rule == gemsnn.GEM(1e-2)
     assert by_name.network_.visible_memory
     assert by_name.parameters_ != by_preset.parameters_  # its filters are the paper's too
 
 
-@pytest.mark.parametrize(
-    "rule", [gemsnn.MB(1e-2), "mb", {"kind": "mb"}, {"kind": "mb", "learning_rate": 5.0}], ids=str
-)
+@pytest.mark.parametrize("rule", [gemsnn.MB(1e-2), "mb", {"kind": "mb"}, {"kind": "mb", "learning_rate": 5.0}], ids=str)
 def test_a_rule_may_be_given_as_an_object_a_name_or_settings(rule, problem):
     classifier = SpikingClassifier(**{**QUICK, "learning_rate": 1e-3}, rule=rule)
     expected = SpikingClassifier(**{**QUICK, "learning_rate": None}, rule=gemsnn.MB(1e-3)).fit(*problem)
@@ -229,7 +230,9 @@ def test_with_a_hold_out_the_model_is_the_best_one_on_it(problem):
     classifier = SpikingClassifier(**settings, validation_fraction=0.3, eval_every=100).fit(*problem)
     best = max((r["validation"] for r in classifier.history_), key=lambda v: (v["accuracy"], -v["nll"]))
     position = next(r["position"] for r in classifier.history_ if r["validation"] == best)
-    shorter = SpikingClassifier(**settings, validation_fraction=0.3, max_time_samples=position * toy.N_STEPS).fit(*problem)
+    shorter = SpikingClassifier(**settings, validation_fraction=0.3, max_time_samples=position * toy.N_STEPS).fit(
+        *problem
+    )
     assert shorter.n_examples_seen_ == position
     assert classifier.parameters_ == shorter.parameters_
 

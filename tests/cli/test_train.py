@@ -40,7 +40,14 @@ def test_a_run_is_trained_and_its_results_are_told(gemsnn, data_file, settings, 
 def test_flags_and_set_go_before_the_file(gemsnn, data_file, settings, tmp_path):
     flags = ["--hidden", 4, "--compartments", 3, "--learning-rate", 0.05, "--decoder", "likelihood", "--epochs", 1]
     flags += ["--inference-compartments", 2, "--eval-every", 100, "--seed", 5, "--threads", 2, "--patience", 9]
-    flags += ["--set", "hidden_bias=-1", "--set", "somatic_filter={kind = 'raised-cosine', duration = 5, n_basis = 2}", "--set", "rule.gain=5"]
+    flags += [
+        "--set",
+        "hidden_bias=-1",
+        "--set",
+        "somatic_filter={kind = 'raised-cosine', duration = 5, n_basis = 2}",
+        "--set",
+        "rule.gain=5",
+    ]
     code, _, err = gemsnn("train", "--data", data_file, "--out", tmp_path / "run", "--config", settings, *flags)
     assert code == 0, err
     config, _ = read_config(tmp_path / "run" / "config.toml")

@@ -60,7 +60,9 @@ def test_every_problem_is_named_at_once():
 def test_an_unknown_setting_is_refused_with_the_one_that_was_meant():
     with pytest.raises(ConfigError, match=r"epocs: there is no such setting; did you mean epochs\?"):
         TrainingConfig.make(epocs=1)
-    with pytest.raises(ConfigError, match=r"rule\.lerning_rate: there is no such setting; did you mean learning_rate\?"):
+    with pytest.raises(
+        ConfigError, match=r"rule\.lerning_rate: there is no such setting; did you mean learning_rate\?"
+    ):
         TrainingConfig.make(rule={"lerning_rate": 1})
     with pytest.raises(ConfigError, match=r"synaptic_filter\.time_constant: .*did you mean time_constants\?"):
         TrainingConfig.make(synaptic_filter={"time_constant": 2})
@@ -69,8 +71,14 @@ def test_an_unknown_setting_is_refused_with_the_one_that_was_meant():
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        ({"synaptic_filter": {"kind": "raised-cosine", "n_basis": 0}}, r"synaptic_filter\.n_basis must be .*at least 1"),
-        ({"somatic_filter": {"kind": "sine"}}, r"somatic_filter\.kind = 'sine': .*'raised-cosine', 'exponential', 'taps'"),
+        (
+            {"synaptic_filter": {"kind": "raised-cosine", "n_basis": 0}},
+            r"synaptic_filter\.n_basis must be .*at least 1",
+        ),
+        (
+            {"somatic_filter": {"kind": "sine"}},
+            r"somatic_filter\.kind = 'sine': .*'raised-cosine', 'exponential', 'taps'",
+        ),
         ({"somatic_filter": {"kind": "exponential", "time_constants": [0.0]}}, r"somatic_filter.*time_constants"),
         ({"extra_decoders": [{"kind": "vote", "compartments": 0}]}, r"extra_decoders\.0\.compartments = 0.*>= 1"),
         ({"somatic_filter": {"n_basis": 11, "duration": 10}}, r"somatic_filter\..*n_basis=11, duration=10"),
@@ -88,7 +96,9 @@ def test_early_stopping_without_validation_examples_is_a_contradiction():
 
 def test_a_rule_that_compares_compartments_needs_two_of_them():
     for rule, name in ((gemsnn.GEM(centred=True), "centred"), (gemsnn.IW(), "baseline")):
-        with pytest.raises(ConfigError, match=rf"n_compartments = 1, rule\.{name}.* compar\w+ compartments; use 2 or more"):
+        with pytest.raises(
+            ConfigError, match=rf"n_compartments = 1, rule\.{name}.* compar\w+ compartments; use 2 or more"
+        ):
             TrainingConfig.make(rule=rule)
         for allowed in ({"n_compartments": 2}, {"n_hidden": 0}):
             assert TrainingConfig.make(rule=rule, **allowed).rule == rule
@@ -255,3 +265,66 @@ def test_a_run_is_as_long_as_the_shorter_of_epochs_and_time_samples():
     assert TrainingConfig.make(epochs=3).total_examples(n_train=10, n_steps=80) == 30
     assert TrainingConfig.make(epochs=3, max_time_samples=801).total_examples(n_train=10, n_steps=80) == 11
     assert TrainingConfig.make(epochs=1, max_time_samples=8001).total_examples(n_train=10, n_steps=80) == 10
+
+
+# ---- tables with a kind
+
+
+def test_a_table_changes_only_what_it_names():
+    config = TrainingConfig.make(rule={"gain": 3})
+    assert config.rule == gemsnn.Feedback(gain=3)
+    assert config.changed(rule={"kappa": 0.5}).rule == gemsnn.Feedback(kappa=0.5, gain=3)
+    assert TrainingConfig.make("paper", rule={"centred": True}).rule == gemsnn.GEM(centred=True)
+    assert TrainingConfig.make("paper", somatic_filter={"duration": 7}).somatic_filter == gemsnn.RaisedCosine(3, 7)
+
+
+def test_another_kind_starts_from_its_own_defaults():
+    assert TrainingConfig.make(rule={"kind": "mb"}).rule == TrainingConfig.make(rule="mb").rule == gemsnn.MB()
+    assert TrainingConfig.make("paper", rule="feedback").rule == gemsnn.Feedback()
+
+
+def test_names_with_a_dot_mean_the_field_of_a_table():
+    config = TrainingConfig.make(**{"rule": "gem", "rule.learning_rate": 0.5, "topology.kind": "fully-connected"})
+    assert config.rule == gemsnn.GEM(0.5)
+    assert config.changed(**{"rule.gamma": 0.3}).rule == gemsnn.GEM(0.5, gamma=0.3)
+
+
+@pytest.mark.parametrize("rule", [gemsnn.MB(baseline=None), gemsnn.IW(baseline=None), gemsnn.IW(baseline=0.5)])
+def test_every_rule_survives_the_file(rule, tmp_path):
+    (tmp_path / "config.toml").write_text(write_config(TrainingConfig.make(rule=rule)))
+    assert read_config(tmp_path / "config.toml")[0].rule == rule
+    if rule.baseline is None:
+        assert 'baseline = "none"' in (tmp_path / "config.toml").read_text()
+
+
+def test_a_file_and_flags_may_both_say_something_of_one_table(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('n_compartments = 3\n[rule]\nkind = "gem"\nlearning_rate = 0.5\n')
+    assert read_config(file, **{"rule.kappa": 0.7})[0].rule == gemsnn.GEM(0.5, kappa=0.7)
+    assert read_config(file, rule="gem")[0].rule == gemsnn.GEM(0.5)
+    assert read_config(file, rule="mb")[0].rule == gemsnn.MB()
+
+
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [
+        ({"learning_rate": 1e-3}, r"learning_rate: is a setting of the rule since version 0\.2: rule\.learning_rate"),
+        ({"kappa": 0.9}, r"rule\.kappa"),
+        ({"gamma": 0.9}, r"rule\.gamma"),
+        ({"centred": True}, r'rule\.kind = "gem", rule\.centred'),
+        ({"feedback": 10}, r'rule\.kind = "feedback" with rule\.gain'),
+        ({"extra_readouts": []}, r"extra_decoders"),
+    ],
+)
+def test_settings_of_version_0_1_are_refused_with_their_new_place(settings, hint):
+    with pytest.raises(ConfigError, match=hint):
+        TrainingConfig.make(**settings)
+
+
+def test_differences_are_told_field_by_field():
+    one, other = (TrainingConfig.make(rule=rule).identity() for rule in (gemsnn.Feedback(), gemsnn.GEM(3e-4)))
+    assert differences(one, other) == [
+        'rule.centred was "(not set)" and is now false',
+        'rule.gain was 10.0 and is now "(not set)"',
+        'rule.kind was "feedback" and is now "gem"',
+    ]

@@ -153,7 +153,9 @@ def test_a_changed_configuration_is_refused_with_what_differs(data, tmp_path):
     run = tmp_path / "run"
     stopped_at(5, toy.config(), data, run)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    with pytest.raises(ConfigError, match=r"n_hidden was 6 and is now 7; rule\.learning_rate was 0\.01 and is now 0\.5"):
+    with pytest.raises(
+        ConfigError, match=r"n_hidden was 6 and is now 7; rule\.learning_rate was 0\.01 and is now 0\.5"
+    ):
         train(toy.config(n_hidden=7, rule={"learning_rate": 0.5}), data, run, resume=True)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 

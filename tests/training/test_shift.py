@@ -80,7 +80,9 @@ def test_what_cannot_be_is_refused_before_training(settings: dict, message: str)
 def test_learning_is_shown_moved_examples_and_nothing_else_is() -> None:
     rng = np.random.default_rng(0)
     X, y = (rng.random((12, 10, 20)) < 0.3).astype(np.uint8), np.arange(12) % 2
-    moving, still = (gemsnn.SpikingClassifier(n_hidden=4, learning_rate=1e-2, shift=shift, grid=(5, 4)) for shift in (1, 0))
+    moving, still = (
+        gemsnn.SpikingClassifier(n_hidden=4, learning_rate=1e-2, shift=shift, grid=(5, 4)) for shift in (1, 0)
+    )
     shift = Shift(TrainingConfig.make(shift=1, grid=(5, 4)), 20)
     by_hand = np.stack([shift(example, position) for position, example in enumerate(X)])
     assert (by_hand != X).any()

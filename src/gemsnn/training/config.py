@@ -141,7 +141,7 @@ class TrainingConfig(_Settings):
     test_limit: int | None = Field(default=None, ge=0)
     """Evaluate on at most so many test examples while training; 0 for none."""
     select_by: Criterion = "accuracy"
-    """What makes a model the best; equal accuracies are told apart by nll."""
+    """What makes a model the best; equal accuracies are told apart by nll. Spike patterns: always log_likelihood."""
     patience: int | None = Field(default=None, ge=1)
     """Stop when so many evaluations in a row brought no better validation; not given: never."""
 
@@ -332,7 +332,9 @@ def _fields(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Every field by its name, those of tables as ``table.field``."""
     fields: dict[str, Any] = {}
     for name, value in identity.items():
-        fields |= {f"{name}.{field}": part for field, part in value.items()} if isinstance(value, dict) else {name: value}
+        fields |= (
+            {f"{name}.{field}": part for field, part in value.items()} if isinstance(value, dict) else {name: value}
+        )
     return fields
 
 
@@ -356,8 +358,11 @@ def read_config(path: str | Path, preset: str | None = None, **settings: Any) ->
     data = values.pop("data", None)
     if data is not None and not isinstance(data, str):
         raise ConfigError(f"{file}: data = {data!r}: must be the path of a prepared file")
+    together = _tables(values)
+    for name, change in _tables(settings).items():
+        together[name] = merged(together.get(name), change)
     try:
-        config = TrainingConfig.make(own_preset if preset is None else preset, **{**values, **settings})
+        config = TrainingConfig.make(own_preset if preset is None else preset, **together)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
     return config, None if data is None else Path(data)
