@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.engine import engine_named
 from gemsnn.inference.decoders.likelihood import log_mean_exp
 from gemsnn.inference.sampling import draws, run
 from gemsnn.inference.sequences import Sequences
-from gemsnn.engine import engine_named
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array, whole_number
 from gemsnn.model.spikes import Circuits, log_probability
