@@ -100,6 +100,8 @@ def train(
 ) -> None:
     """Train a network online, with a live display. Ctrl-C saves; --resume goes on, to the same bits.
 
+    It learns by feedback unless told otherwise; --rule gem takes the paper's rule, --preset paper all its settings.
+
     Example: gemsnn train --data digits.h5 --out runs/first --compartments 5
     """
     from gemsnn.events import open_prepared

@@ -1,6 +1,6 @@
 """Every setting of a training run, in one place: defaults, allowed ranges, presets, and the TOML file they live in.
 
-The same names are used in Python, in the file and by ``GEMClassifier``. To change a default, change it here.
+The same names are used in Python, in the file and by ``SpikingClassifier``. To change a default, change it here.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ class TrainingConfig(_Settings):
 
     Examples
     --------
-    >>> TrainingConfig.make(n_hidden=50, epochs=2).learning_rate
-    0.0003
-    >>> TrainingConfig.make(preset="paper").learning_rate
-    0.001
-    >>> TrainingConfig.make(kappa=2)
+    >>> TrainingConfig.make(n_hidden=50, rule={"gain": 5}).rule
+    Feedback(learning_rate=0.0003, kappa=0.9, gamma=0.9, gain=5.0)
+    >>> TrainingConfig.make(preset="paper").rule
+    GEM(learning_rate=0.001, kappa=0.9, gamma=0.9, centred=False)
+    >>> TrainingConfig.make(epochs=0)
     Traceback (most recent call last):
     ...
-    gemsnn.errors.ConfigError: kappa = 2: must be a number, > 0 and <= 1
+    gemsnn.errors.ConfigError: epochs = 0: must be a whole number, >= 1
     """
 
     # ---- the network and where it starts
