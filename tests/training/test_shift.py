@@ -110,7 +110,7 @@ def test_a_run_shows_an_example_elsewhere_in_each_epoch_and_measures_it_where_it
         trainer.learn_next()
         shown = shift(seen[position], position)
         target = np.repeat(np.eye(2, dtype=np.uint8)[[y[(seen[position] == X).all(axis=(1, 2))][0]]], 10, axis=0)
-        rule = config.rule(position, 12)
+        rule = config.rule_at(position, 12)
         parameters = gemsnn.learn(
             trainer.network, parameters, rule, shown, target, 2, seed=config.seed, example=position
         ).parameters
