@@ -2,22 +2,26 @@
 
     python studies/anytime.py --out study
 
-Takes the models and data that studies/settings.py left in OUT, and writes OUT/anytime.json.
+Takes the models and data that studies/settings.py left in OUT; what was measured is kept in OUT/anytime.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import hashlib
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from settings import DIGITS, N_BINS, data_file
+from rich.console import Console
+from settings import N_BINS, data_file, folder, run_name
 
 from gemsnn import metrics, predict_anytime
+from gemsnn.errors import GemsnnError
 from gemsnn.events import open_prepared
-from gemsnn.training import load_model
+from gemsnn.experiments import Measurement, answers, carry_out, failures, own_folder
+from gemsnn.training import RunDirectory, load_model
 
 COMPARTMENTS = 20
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -27,26 +31,39 @@ MIN_STEPS = 4  # a tenth of a second of MNIST-DVS: before, nothing has moved
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the study")
-    out = parser.parse_args().out
-    results = []
-    for name in DIGITS:
-        for model in sorted((out / "models").glob(f"{name}-[0-9].safetensors")):
-            results.append(measure(out, name, int(model.stem.removeprefix(f"{name}-"))))
-            last = results[-1]
-            stopped = next(rule for rule in last["stopping"] if rule["confidence"] == 0.9)
-            print(
-                f"{name} {last['split']}: {100 * last['accuracy'][-1]:.1f} % after {last['n_steps']} steps; stopping "
-                f"at 0.9: {100 * stopped['accuracy']:.1f} % after {stopped['steps']:.1f}",
-                flush=True,
-            )
-    (out / "anytime.json").write_text(json.dumps(results))
+    parser.add_argument("--jobs", type=int, help="models at a time; as many as cores, if not given")
+    arguments = parser.parse_args()
+    trained = [run for run in answers(folder(arguments.out)) if run["setting"] == "default"]
+    if not trained:
+        sys.exit(f"error: {arguments.out}: no model of the default settings here; run studies/settings.py first")
+    where = arguments.out / "anytime"
+    try:
+        with own_folder(where):
+            work = [measurement(where.absolute(), run["data"], run["split"]) for run in trained]
+            failed = failures(carry_out(work, Console(), workers=arguments.jobs))
+    except GemsnnError as error:
+        sys.exit(f"error: {error}")
+    if failed:
+        sys.exit("\n".join(failed))
 
 
-def measure(out: Path, name: str, split: int) -> dict[str, Any]:
-    model = load_model(out / "models" / f"{name}-{split}.safetensors")
-    with open_prepared(data_file(out, name, split)) as data:
-        inputs, labels = data.test.read(range(len(data.test))), data.test.labels[:]
-        bin_ms = data.preprocessing.bin_us / 1000 if data.preprocessing else 1.0
+def measurement(where: Path, name: str, split: int) -> Measurement:
+    """Told apart by the weights of the model."""
+    weights = hashlib.sha256(model_file(where, name, split).read_bytes()).hexdigest()
+    labels = {"data": name, "split": split}
+    return Measurement(f"{name}-{split}", measure, {**labels, "weights": weights}, labels, where)
+
+
+def model_file(where: Path, name: str, split: int) -> Path:
+    run = RunDirectory(folder(where.parent) / "runs" / run_name(name, "default", split))
+    return run.model_path("final")
+
+
+def measure(where: Path, data: str, split: int, weights: str) -> dict[str, Any]:
+    model = load_model(model_file(where, data, split))
+    with open_prepared(data_file(where.parent, data, split)) as prepared:
+        inputs, labels = prepared.test.read(range(len(prepared.test))), prepared.test.labels[:]
+        bin_ms = prepared.preprocessing.bin_us / 1000 if prepared.preprocessing else 1.0
     anytime = predict_anytime(model.network, model.parameters, inputs, COMPARTMENTS, decoder="per-step", seed=1)
     T, spikes = inputs.shape[1], anytime.hidden_spikes.sum(axis=1).mean()
     rules = []
@@ -62,7 +79,7 @@ def measure(out: Path, name: str, split: int) -> dict[str, Any]:
             }
         )
     return {
-        "data": name,
+        "data": data,
         "split": split,
         "n_steps": T,
         "bin_ms": bin_ms,

@@ -1,17 +1,17 @@
 """Baselines on prepared files: logistic regression on spike counts, and a spiking network trained by snnTorch.
 
-    python studies/baselines.py FILE.h5 [FILE.h5 ...] --seeds 0 1 2 --out baselines.jsonl
+    python studies/baselines.py FILE.h5 [FILE.h5 ...] --seeds 0 1 2 --out baselines
 
 All learn from the file's training split, choose their settings on it alone, and are judged on its test split by the
-measures of gemsnn; "snntorch-shift" is shown its training examples moved by up to two pixels, as gemsnn is. Each (file,
-method, seed) adds a line to --out; what is there already is not done again.
+measures of gemsnn; "snntorch-shift" is shown its training examples moved by up to two pixels, as gemsnn is. Each file,
+method and seed leaves a file in OUT/measured; what is there already is not done again.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
-import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -32,6 +32,7 @@ from threadpoolctl import threadpool_limits
 
 from gemsnn.errors import ConfigError, GemsnnError
 from gemsnn.events import PreparedData, open_prepared
+from gemsnn.experiments import Measurement, answers, carry_out, failures, own_folder
 from gemsnn.experiments.data import check_usable
 from gemsnn.metrics import accuracy, brier_score, expected_calibration_error, negative_log_likelihood
 from gemsnn.training.randomness import hold_out
@@ -45,7 +46,7 @@ METHODS = ("logistic", "snntorch", "snntorch-shift")
 
 @dataclass(frozen=True)
 class Result:
-    """How one method did on one file with one seed; a line of the output."""
+    """How one method did on one file with one seed."""
 
     method: str
     data: str
@@ -163,10 +164,10 @@ def surrogate(
 ) -> Result:
     """Leaky integrate-and-fire neurons trained by surrogate gradients (fast sigmoid), back through all of time.
 
-    Inputs, ``n_hidden`` spiking neurons, one output neuron a class. The logits are the outputs' mean membrane potential
-    or their spike counts. Kept is the epoch with the lowest cross-entropy on held-out training examples; training ends
-    when that has not improved for ``patience`` epochs. The decays are learned, one a hidden neuron. With ``shift``, the
-    examples that are learned from move by up to so many pixels, anew in each epoch.
+    Inputs, ``n_hidden`` spiking neurons, one output neuron for each class. The logits are the outputs' mean membrane
+    potential or their spike counts. Kept is the epoch with the lowest cross-entropy on held-out training examples;
+    training ends when that has not improved for ``patience`` epochs. The decays are learned, one for each hidden
+    neuron. With ``shift``, the examples that are learned from move by up to so many pixels, anew in each epoch.
     """
     check_snntorch()
     check_usable(data)
@@ -281,47 +282,43 @@ def _network(
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
-def run(
-    files: Sequence[Path], seeds: Sequence[int], methods: Sequence[str], out: Path, n_hidden: int, console: Console
-) -> list[Result]:
-    """Do what ``out`` does not hold yet, and return what it holds about the files, methods and seeds."""
+def planned(
+    files: Sequence[Path], seeds: Sequence[int], methods: Sequence[str], out: Path, n_hidden: int
+) -> list[Measurement]:
+    """A measurement for each file, method and seed."""
     if any(method.startswith("snntorch") for method in methods):
         check_snntorch()
-    done = {_key(result): result for result in read_results(out)}
     wanted = []
     for path in files:
         with open_prepared(path) as data:
-            for method in methods:
-                for seed in seeds:
-                    size = 0 if method == "logistic" else n_hidden
-                    key = (method, data.path.name, data.fingerprint, seed, size)
-                    name = f"{data.path.name}, {method}, seed {seed}"
-                    wanted.append(key)
-                    if key in done:
-                        console.print(f"{name}: done before")
-                        continue
-                    console.print(f"{name} ...")
-                    if method == "logistic":
-                        result = logistic(data, seed)
-                    else:
-                        shift = DEFAULT_SHIFT if method == "snntorch-shift" else 0
-                        result = surrogate(data, seed, n_hidden, shift=shift)
-                    done[key] = result
-                    with out.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(asdict(result)) + "\n")
-                    console.print(f"{name}: accuracy {result.accuracy:.3f}, {result.train_seconds:.0f} s")
-    return [done[key] for key in wanted]
+            fingerprint = data.fingerprint
+        for method in methods:
+            for seed in seeds:
+                arguments = {
+                    "file": os.path.relpath(path, out),
+                    "fingerprint": fingerprint,
+                    "method": method,
+                    "seed": seed,
+                    "n_hidden": 0 if method == "logistic" else n_hidden,
+                }
+                name = f"{path.stem}-{fingerprint[:8]}-{method}-{arguments['n_hidden']}-seed{seed}"
+                labels = {"data": path.name, "method": method, "seed": seed}
+                cost = 1.0 if method == "logistic" else 20.0
+                wanted.append(Measurement(name, measure, arguments, labels, out.absolute(), cost))
+    return wanted
 
 
-def read_results(path: Path) -> list[Result]:
-    """The lines of an output file; none if there is no file."""
-    if not path.exists():
-        return []
-    return [Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+def measure(out: Path, file: str, fingerprint: str, method: str, seed: int, n_hidden: int) -> dict[str, Any]:
+    """Learn and judge."""
+    with open_prepared(out / file) as data:
+        if method == "logistic":
+            return asdict(logistic(data, seed))
+        return asdict(surrogate(data, seed, n_hidden, shift=DEFAULT_SHIFT if method == "snntorch-shift" else 0))
 
 
-def _key(result: Result) -> tuple[str, str, str, int, int]:
-    return result.method, result.data, result.fingerprint, result.seed, result.n_hidden
+def read_results(out: Path) -> list[Result]:
+    """All that was measured."""
+    return [Result(**answer) for answer in answers(out)]
 
 
 def table(results: Sequence[Result]) -> Table:
@@ -340,16 +337,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.h5")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--out", type=Path, default=Path("baselines.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("baselines"), help="folder; made if it is not there")
     parser.add_argument("--only", nargs="+", choices=METHODS, default=METHODS, help="only these methods")
     parser.add_argument("--hidden", type=int, default=200, help="hidden neurons of the spiking network")
+    parser.add_argument("--jobs", type=int, help="at a time; as many as cores, if not given")
     options = parser.parse_args(arguments)
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     try:
-        results = run(options.files, options.seeds, options.only, options.out, options.hidden, console)
+        wanted = planned(options.files, options.seeds, options.only, options.out, options.hidden)
+        with own_folder(options.out):
+            failed = failures(carry_out(wanted, console, workers=options.jobs))
     except GemsnnError as error:
         sys.exit(f"error: {error}")
-    console.print(table(results))
+    console.print(table(read_results(options.out)))
+    if failed:
+        sys.exit("\n".join(failed))
 
 
 if __name__ == "__main__":

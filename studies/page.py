@@ -9,7 +9,6 @@ everything else in the page is left alone.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,10 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from settings import DIGITS, SETTINGS, read_lines
+from settings import DIGITS, SETTINGS
 
+from gemsnn.common.words import plus_minus
+from gemsnn.experiments import answers
 from gemsnn.experiments.statistics import estimate
 
 Runs = list[dict[str, Any]]
@@ -46,9 +47,7 @@ def main() -> None:
     parser.add_argument("study", type=Path, help="folder of the study")
     parser.add_argument("--page", type=Path, required=True, help="page to write into")
     arguments = parser.parse_args()
-    runs = read_lines(arguments.study / "runs.jsonl")
-    baselines = read_lines(arguments.study / "baselines.jsonl")
-    anytime = json.loads((arguments.study / "anytime.json").read_text())
+    runs, baselines, anytime = (answers(arguments.study / name) for name in ("settings", "baselines", "anytime"))
     text = arguments.page.read_text()
     for name, table in {
         "settings": lambda: settings_table(runs),
@@ -90,9 +89,7 @@ def interval(values: list[float], scale: float = 1, digits: int = 1) -> str:
     """Mean and half width of the 95 % interval."""
     if not values:
         return ""
-    found = estimate([scale * value for value in values])
-    half = "" if found.high is None else f" ± {found.high - found.mean:.{digits}f}"
-    return f"{found.mean:.{digits}f}{half}"
+    return plus_minus(estimate(values), scale, digits)
 
 
 def decoder_of(setting: str) -> str:
@@ -125,7 +122,7 @@ def settings_table(runs: Runs) -> str:
                     f"{np.mean(cost):.0f}",
                 ]
             )
-    header = ["changed", "accuracy, %", "ECE", "NLL", "hidden spikes a step and compartment", "ms an example"]
+    header = ["changed", "accuracy, %", "ECE", "NLL", "hidden spikes per step and compartment", "ms per example"]
     return table(header, rows)
 
 
@@ -202,7 +199,7 @@ def others_table(runs: Runs, baselines: Runs) -> str:
                 continue
             values = [[run[name] for run in found] for name in ("accuracy", "ece", "nll", "hidden_spikes")]
             rows.append(row(f"{title}: {label}", *values, [run["train_processor_seconds"] for run in found]))
-    header = ["method", "accuracy, %", "ECE", "NLL", "hidden spikes an inference", "seconds to train"]
+    header = ["method", "accuracy, %", "ECE", "NLL", "hidden spikes per inference", "seconds to train"]
     return table(header, rows)
 
 
@@ -270,7 +267,7 @@ def draw_settings(runs: Runs, path: Path) -> None:
                     y, colour = -place - 0.18 * (shift - 1.5), colours[data]
                     if found.mean < -LIMIT:
                         axis.plot(-LIMIT, y, "<", ms=6, color=colour)
-                        axis.annotate(f"{found.mean:.0f} ± {error:.0f}", (-LIMIT + 1, y), va="center", fontsize=7)
+                        axis.annotate(plus_minus(found, digits=0), (-LIMIT + 1, y), va="center", fontsize=7)
                     else:
                         axis.errorbar(found.mean, y, xerr=error, fmt="o", ms=4, color=colour, capsize=2)
         axis.axvline(0, color="grey", lw=0.8)

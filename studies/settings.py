@@ -4,28 +4,30 @@
 
 ``DIR`` holds N-MNIST's ``Train/<digit>/<id>.bin``; without it only simulated digits are used. A run learns from one
 split's training examples and is judged, with the weights at its end, on that split's test examples: no iteration is
-chosen on the test set. Each run adds a line to OUT/runs.jsonl, and what is there already is not run again, so the study
-can be stopped and started at will. Models of the default settings are kept in OUT/models, for studies/anytime.py.
+chosen on the test set. The study can be killed and started at will: OUT/settings/runs has a run directory for each run,
+OUT/settings/measured what was measured with the weights at its end, and what is done is not done again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import re
+import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 
 from gemsnn import metrics
+from gemsnn.errors import GemsnnError
 from gemsnn.events import find_nmnist, import_recordings, open_prepared, simulate_prepared
+from gemsnn.experiments import Measurement, Run, carry_out, failures, own_folder
 from gemsnn.inference import DECODERS, Answer
 from gemsnn.inference.evidence import run_for
-from gemsnn.training import PRESETS, ArrayData, ArrayExamples, Model, Trainer, TrainingConfig, save_model
+from gemsnn.training import PRESETS, ArrayExamples, Model, RunDirectory, TrainingConfig
 
 N_BINS = 10
 COMPARTMENTS = (1, 2, 5, 10, 20)  # at inference
@@ -63,49 +65,67 @@ PLAN: dict[str, tuple[int, tuple[str, ...]]] = {  # data: number of splits, sett
 }
 
 
-class Task(NamedTuple):
-    data: str
-    split: int
-    setting: str
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the study; made if it is not there")
     parser.add_argument("--n-mnist", type=Path, help="folder with N-MNIST's Train")
     parser.add_argument("--data", nargs="+", choices=PLAN, default=list(PLAN), help="only these data")
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="only these settings")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
+    parser.add_argument("--jobs", type=int, help="runs at a time; as many as cores, if not given")
+    parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="spread the runs over a Dask cluster instead")
     arguments = parser.parse_args()
     names = [name for name in arguments.data if arguments.n_mnist or name.startswith("simulated")]
-    (arguments.out / "models").mkdir(parents=True, exist_ok=True)
-    results = arguments.out / "runs.jsonl"
-    done = {Task(*(run[name] for name in Task._fields)) for run in read_lines(results)}
-    tasks = [
-        Task(name, split, setting)
-        for setting in arguments.settings
-        for name in names
-        for split in range(PLAN[name][0])
-        if setting in PLAN[name][1]
-    ]
-    for name, split in sorted({(task.data, task.split) for task in tasks}):
-        prepare(arguments.out, name, split, arguments.n_mnist)
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        waiting = {pool.submit(run, arguments.out, task): task for task in tasks if task not in done}
-        for number, future in enumerate(as_completed(waiting), 1):
-            record = future.result()
-            with results.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-            figures = record["test"]["per-step"]["20"]
-            print(
-                f"{number} of {len(waiting)}: {record['data']} {record['split']}, {record['setting']}: accuracy "
-                f"{100 * figures['accuracy']:.1f} %, ECE {figures['ece']:.3f}, {record['train_seconds']:.0f} s",
-                flush=True,
-            )
+    console, where = Console(), {"workers": arguments.jobs, "scheduler": arguments.scheduler}
+    try:
+        with own_folder(folder(arguments.out)):
+            runs = planned(arguments.out, names, arguments.settings, arguments.n_mnist)
+            failed = failures(carry_out(runs, console, **where))
+            measurements = [measurement(run) for run in runs if run.done()]
+            if measurements:
+                failed += failures(carry_out(measurements, console, **where))
+    except GemsnnError as error:
+        sys.exit(f"error: {error}")
+    if failed:
+        sys.exit("\n".join(failed))
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def folder(out: Path) -> Path:
+    """Where the study's runs are kept."""
+    return out / "settings"
+
+
+def planned(out: Path, names: list[str], settings: list[str], n_mnist: Path | None) -> list[Run]:
+    """The runs of the plan, their data prepared."""
+    runs = []
+    for name in names:
+        splits, wanted = PLAN[name]
+        for split in range(splits):
+            prepare(out, name, split, n_mnist)
+        for setting in settings:
+            runs += [a_run(out, name, setting, split) for split in range(splits) if setting in wanted]
+    return runs
+
+
+def a_run(out: Path, name: str, setting: str, split: int) -> Run:
+    config = TrainingConfig.make(
+        **{
+            "epochs": EPOCHS[name],
+            "validation_fraction": 0.0,
+            "inference_compartments": 5,  # of the figures after each epoch
+            "likelihood_samples": 5,
+            "seed": split,
+            **SETTINGS[setting],
+        }
+    )
+    config = config.changed(decoder="vote" if setting.startswith("paper") else "per-step")
+    labels = {"data": name, "setting": setting, "split": split}
+    where = folder(out).absolute()
+    cost = config.epochs * (6.0 + 3.0 * config.n_compartments) * len(DIGITS[name])
+    return Run(run_name(name, setting, split), config, data_file(out, name, split).absolute(), labels, where, cost)
+
+
+def run_name(name: str, setting: str, split: int) -> str:
+    return re.sub(r"[^\w.-]+", "-", f"{name}-{split}-{setting}")
 
 
 def data_file(out: Path, name: str, split: int) -> Path:
@@ -118,7 +138,7 @@ def prepare(out: Path, name: str, split: int, n_mnist: Path | None) -> None:
     if file.exists():
         return
     print(f"preparing {file}", flush=True)
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".partial.h5")
     if name.startswith("simulated"):
         simulate_prepared(partial, digits=DIGITS[name], per_class=(400, 100), seed=FIRST_SEED.get(name, 0) + split)
@@ -129,50 +149,42 @@ def prepare(out: Path, name: str, split: int, n_mnist: Path | None) -> None:
     partial.rename(file)
 
 
-def run(out: Path, task: Task) -> dict[str, Any]:
-    """Train once, and measure the weights at the end with every decoder and number of compartments."""
-    with open_prepared(data_file(out, task.data, task.split)) as prepared:
-        train, test = (
-            ArrayExamples(split.read(range(len(split.labels))), split.labels[:])
-            for split in (prepared.train, prepared.test)
-        )
-        data = ArrayData(train, prepared.classes, test, prepared.preprocessing)
-    config = TrainingConfig.make(
-        **{
-            "epochs": EPOCHS[task.data],
-            "validation_fraction": 0.0,
-            "inference_compartments": 5,  # of the figures after each epoch
-            "likelihood_samples": 5,
-            "seed": task.split,
-            **SETTINGS[task.setting],
-        }
-    )
-    config = config.changed(decoder="vote" if task.setting.startswith("paper") else "per-step")
-    trainer = Trainer(config, data)
-    history, seconds, processor_seconds = [], 0.0, 0.0
-    while not trainer.finished:
-        if trainer.evaluation_due:
-            record = trainer.evaluate().record
-            kept = {name: record["test"][name] for name in ("accuracy", "ece", "nll", "log_likelihood")}
-            history.append({"epoch": record["epoch"], **kept})
-        else:
-            begin = time.process_time()
-            seconds += trainer.learn_next().seconds
-            processor_seconds += time.process_time() - begin
-    model = trainer.model()
-    if task.setting == "default":
-        save_model(model, out / "models" / f"{task.data}-{task.split}.safetensors")
+def measurement(run: Run) -> Measurement:
+    """What is measured once a run is done; told apart by what was trained, on what."""
+    summary = run.directory.read_summary()
+    arguments = {"run": run.name, **run.labels, "config": summary["config"], "fingerprint": summary["data"]}
+    return Measurement(run.name, measure_run, arguments, run.labels, run.folder, run.cost)
+
+
+def measure_run(
+    folder: Path, run: str, data: str, setting: str, split: int, config: dict[str, Any], fingerprint: str
+) -> dict[str, Any]:
+    """Measure the weights at a run's end with every decoder and number of compartments."""
+    directory = RunDirectory(folder / "runs" / run)
+    with open_prepared(data_file(folder.parent, data, split)) as prepared:
+        n_train, n_steps = len(prepared.train), prepared.n_steps
+        test = ArrayExamples(prepared.test.read(range(len(prepared.test))), prepared.test.labels[:])
+    history = [
+        {"epoch": record["epoch"]}
+        | {name: record["test"][name] for name in ("accuracy", "ece", "nll", "log_likelihood")}
+        for record in directory.read_metrics()
+    ]
+    times = [json.loads(line) for line in directory.timing.read_text().splitlines()]
+    # Of a run that was killed, what it learned between its last checkpoint and its end is in no line.
+    timed = directory.read_summary()["position"] / sum(line["examples"] for line in times)
     return {
-        **task._asdict(),
-        "n_train": len(train),
+        "data": data,
+        "split": split,
+        "setting": setting,
+        "n_train": n_train,
         "n_test": len(test),
-        "n_steps": data.n_steps,
-        "epochs": config.epochs,
-        "train_seconds": seconds,
-        "train_processor_seconds": processor_seconds,
+        "n_steps": n_steps,
+        "epochs": config["epochs"],
+        "train_seconds": timed * sum(line["learning_seconds"] for line in times),
+        "train_processor_seconds": timed * sum(line["learning_processor_seconds"] for line in times),
         "history": history,
-        "test": measure(model, test),
-        "config": config.identity(),
+        "test": measure(directory.load_model("final"), test),
+        "config": config,
     }
 
 

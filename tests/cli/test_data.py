@@ -161,6 +161,15 @@ def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path, her
         (["simulate", "--out", "{}/x.h5", "--digits", "12"], "0..9"),
         (["simulate", "--out", "{}/none/x.h5", "--per-class", "1", "1"], "cannot be written"),
         (["simulate", "--out", "{}/x.h5", "--bin-ms", "0"], "bin_us"),
+        (["simulate", "--out", "{}/x.h5", "--bin-ms", "nan"], "--bin-ms nan: a time bin has a finite width"),
+        (["simulate", "--out", "{}/x.h5", "--bin-ms", "inf"], "--bin-ms inf: a time bin has a finite width"),
+        (["simulate", "--out", "{}/x.h5", "--bin-ms", "1e300"], "bin_us: Input should be less than"),
+        (["simulate", "--out", "{}/x.h5", "--steps", "1000000000000"], "n_steps: Input should be less than"),
+        (["simulate", "--out", "{}/x.h5", "--steps", "1000000000"], "would take 630 GB as an array"),
+        (["import", "nonsense", "{}/raw", "--out", "{}/x.h5"], "there are mnist-dvs, n-mnist, folder, tonic:NAME"),
+        (["import", "n-mnist", "{}/raw", "--out", "{}/x.h5", "--scale", "8"], "scale is not a choice that it has"),
+        (["import", "folder", "{}/raw/none", "--out", "{}/x.h5"], "there is no such directory"),
+        (["import", "folder", "{}/raw/grabbed_data0", "--out", "{}/x.h5", "--seed", "-1"], "seed -1"),
     ],
 )
 def test_what_the_user_can_mend_is_one_message_and_exit_code_2(
@@ -224,14 +233,75 @@ def test_help_is_quick_to_load_because_heavy_libraries_are_not_imported() -> Non
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_arrays_have_no_picture_and_absent_classes_no_density(tmp_path: Path, here: Here) -> None:
-    write_prepared(tmp_path / "mine.h5", np.zeros((4, 5, 6), dtype=bool), [0, 1, 0, 1], split=["train"] * 4)
-    code, _, error = here("data", "show", tmp_path / "mine.h5", "--out", tmp_path / "a.png")
-    assert code == 2
-    assert "mine.h5: made from arrays, not from recordings, so there is no picture to draw" in error
+def test_arrays_are_drawn_on_their_grid_or_as_a_raster_and_absent_classes_have_no_density(
+    tmp_path: Path, here: Here
+) -> None:
+    X = np.random.default_rng(0).random((4, 5, 6)) < 0.5
+    write_prepared(tmp_path / "mine.h5", X, ["[/red]", "$b$"] * 2, split=["train"] * 4)
+    write_prepared(tmp_path / "grid.h5", X, [0, 1, 0, 1], split=["train"] * 4, grid=(2, 3))
+    assert here("data", "show", tmp_path / "mine.h5", "--out", tmp_path / "a.png", "--index", 1)[0] == 0
+    assert here("data", "show", tmp_path / "grid.h5", "--out", tmp_path / "b.png")[0] == 0
+    assert here("data", "show", tmp_path / "grid.h5", "--out", tmp_path / "b.gif")[0] == 0
+    for name in ("a.png", "b.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    code, _, error = here("data", "show", tmp_path / "mine.h5", "--out", tmp_path / "a.gif")
+    assert (code, "an animation needs a grid" in error) == (2, True)
     code, out, _ = here("data", "info", tmp_path / "mine.h5")
     assert code == 0
+    assert "[/red]" in out
     assert [line.split("│")[3].strip() for line in out.splitlines() if "│ test" in line] == ["0", "0"]
+
+
+def test_several_labels_and_spike_patterns_are_told_and_drawn(tmp_path: Path, here: Here) -> None:
+    X = np.random.default_rng(0).random((4, 5, 6)) < 0.5
+    write_prepared(tmp_path / "several.h5", X, [[1, 1], [0, 1], [0, 0], [1, 0]], classes=["cat", "dog"], split=0.5)
+    write_prepared(
+        tmp_path / "pattern.h5",
+        [x[: 3 + i % 3] for i, x in enumerate(X)],
+        targets=[x[: 3 + i % 3] for i, x in enumerate(X)],
+    )
+    for name, told in (("several.h5", "dog"), ("pattern.h5", "(spike patterns)")):
+        code, out, _ = here("data", "info", tmp_path / name, "--verify")
+        assert code == 0
+        assert told in out
+        assert here("data", "show", tmp_path / name, "--out", tmp_path / "a.png")[0] == 0
+
+
+def test_an_existing_file_is_replaced_only_when_told_so(tmp_path: Path, here: Here) -> None:
+    (tmp_path / "a.h5").write_text("precious")
+    simulate = ("data", "simulate", "--out", tmp_path / "a.h5", "--digits", 0, "--per-class", 1, 1)
+    code, _, error = here(*simulate)
+    assert code == 2
+    assert "a.h5: this file is there already; give --force" in error
+    assert here("data", "import", "folder", tmp_path, "--out", tmp_path / "a.h5")[0] == 2
+    assert (tmp_path / "a.h5").read_text() == "precious"
+    assert here(*simulate, "--force")[0] == 0
+    assert here("data", "info", tmp_path / "a.h5")[0] == 0
+
+
+def test_a_folder_of_recordings_in_text_becomes_a_prepared_file_and_guesses_are_said_once(
+    tmp_path: Path, here: Here
+) -> None:
+    rng = np.random.default_rng(0)
+    for label in ("left", "right hand"):
+        (tmp_path / "raw" / label).mkdir(parents=True)
+        for i in range(5):
+            rows = [f"{1000 * k},{rng.integers(8)},{rng.integers(6)},{rng.integers(2)}" for k in range(30 + i)]
+            (tmp_path / "raw" / label / f"{i}.csv").write_text("\n".join(["time_us,x,y,polarity", *rows]))
+    arguments = ("data", "import", "folder", tmp_path / "raw", "--out", tmp_path / "a.h5", "--bin-ms", 5)
+    code, _, error = here(*arguments)
+    assert code == 2
+    assert "give it with --sensor COLUMNS ROWS (this recording needs at least 8 6)" in error
+    code, out, error = here(
+        *arguments, "--sensor", 8, 6, "--polarity", "separate", "--downsample", 2, "--test-fraction", 0.4
+    )
+    assert code == 0, error
+    assert (out + error).count("t from 'time_us', x from 'x', y from 'y', p from 'polarity'; times are in us") == 1
+    with open_prepared(tmp_path / "a.h5") as data:
+        assert data.classes == ("left", "right hand")
+        assert (len(data.train), len(data.test), data.n_inputs, data.grid) == (6, 4, 2 * 4 * 3, (3, 4))
+        assert set(data.train.lengths.tolist()) <= {6, 7}
+    assert here("data", "show", tmp_path / "raw/left/0.csv", "--out", tmp_path / "a.png")[0] == 0
 
 
 def test_recordings_that_were_left_out_are_named(simulated: Path, tmp_path: Path, here: Here) -> None:

@@ -56,7 +56,7 @@ def start(out: Path, data: Path, *arguments: str) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [*command, "--data", str(data), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while not list(out.glob("progress/*.json")):
+    while not any(json.loads(path.read_text())["share"] for path in out.glob("progress/*.json")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     return process
@@ -129,6 +129,9 @@ def test_a_polite_kill_saves_too(tmp_path: Path, data: Path) -> None:
         (["--set", "epochs=0"], "epochs"),
         (["--set", "nonsense=1"], "nonsense"),
         (["--set", "epochs"], "FIELD=VALUE"),
+        (["--set", "compartments=3"], "compartments = 3: must be a list of values"),
+        (["--set", "compartments=[]"], "compartments = (): needs different values"),
+        (["--set", "compartments=[[1],{}]"], "compartments.0"),
         (["--data", "/nowhere/there.h5"], "/nowhere/there.h5"),
     ],
 )
@@ -156,3 +159,108 @@ def test_a_failed_run_is_named_and_the_report_is_written_without_it(tmp_path: Pa
     page = (out / "report.html").read_text()
     assert "1 of the runs failed" in page
     assert "nothing to resume from" in page
+
+
+SHORT = [*TINY, "--set", "epochs=2", "--set", "evaluation_points=[1.0]", "--workers", "1"]
+
+
+def one_message(code: int, errors: str) -> str:
+    assert code == 2
+    assert "Traceback" not in errors
+    assert errors.count("\n") == 1, errors
+    return errors
+
+
+def test_a_folder_that_holds_something_else_is_refused_and_left_alone(tmp_path: Path, data: Path, gemsnn: Here) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    (tmp_path / "data").mkdir()
+    code, _, errors = gemsnn("reproduce", "--out", tmp_path, "--data", data, *SHORT)
+    assert "holds something else already (thesis.tex); choose a new or empty folder" in one_message(code, errors)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "thesis.tex"]
+
+
+def test_a_training_run_is_no_folder_for_a_reproduction(tmp_path: Path, data: Path, gemsnn: Here) -> None:
+    assert (
+        gemsnn("train", "--data", data, "--out", tmp_path / "run", "--set", "epochs=1", "--set", "n_hidden=2")[0] == 0
+    )
+    code, _, errors = gemsnn("reproduce", "--out", tmp_path / "run", "--data", data, *SHORT)
+    assert "holds something else already" in one_message(code, errors)
+
+
+@pytest.mark.parametrize("name", ["stop", "results.json", "workers.log"])
+def test_a_folder_where_a_file_is_kept_is_one_message(tmp_path: Path, data: Path, gemsnn: Here, name: str) -> None:
+    out = tmp_path / "out"
+    (out / name).mkdir(parents=True)
+    code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *SHORT)
+    assert f"{out / name}: is a folder where a file of this name is kept; move it away" in one_message(code, errors)
+
+
+@pytest.mark.parametrize("name", ["runs", "progress", "figures"])
+def test_a_file_where_a_folder_is_kept_is_one_message(tmp_path: Path, data: Path, gemsnn: Here, name: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text("mine")
+    code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *SHORT)
+    assert f"{out / name}: is a file where a folder of this name is kept; move it away" in one_message(code, errors)
+    assert (out / name).read_text() == "mine"
+
+
+def test_when_every_run_fails_it_is_said_once_why(tmp_path: Path, data: Path, gemsnn: Here) -> None:
+    out = tmp_path / "out"
+    names = ("K01-seed0", "K01-seed1", "K03-seed0", "K03-seed1")
+    for name in names:
+        (out / "runs" / name).mkdir(parents=True)
+        (out / "runs" / name / "config.toml").write_text("")
+    code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *SHORT)
+    assert code == 2
+    assert "Traceback" not in errors
+    for name in names:
+        assert errors.count(f"{name} failed: ") == 1
+    assert "too few runs are done to conclude anything: no run is" in errors
+    assert not (out / "report.html").exists()
+
+
+def test_a_changed_result_of_a_run_is_not_reported(tmp_path: Path, data: Path, gemsnn: Here) -> None:
+    out = tmp_path / "out"
+    assert gemsnn("reproduce", "--out", out, "--data", data, *SHORT)[0] == 0
+    results = (out / "results.json").read_text()
+
+    # results.json, for the report alone
+    for changed in (
+        results.replace('"accuracy": 0.', '"accuracy": 1.', 1),
+        results[: len(results) // 2],
+        "",
+        "[]",
+        "{}",
+    ):
+        (out / "results.json").write_text(changed)
+        code, _, errors = gemsnn("reproduce", "--out", out, "--report-only")
+        assert "results.json: not the results of gemsnn reproduce, or damaged" in one_message(code, errors)
+    # A damaged one does not stand in the way of what is known from the runs.
+    (out / "progress" / "K01-seed0.json").write_text("[" * 1000)
+    code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *SHORT)
+    assert code == 0, errors
+    assert json.loads((out / "results.json").read_text())["runs"] == json.loads(results)["runs"]
+
+    summary = out / "runs" / "K01-seed0" / "summary.json"
+    whole = summary.read_text()
+    summary.write_text(whole.replace('"to_neurons": ', '"to_neurons": 1', 1))
+    code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *SHORT)
+    assert "K01-seed0/summary.json: cannot be believed" in one_message(code, errors)
+    summary.write_text(whole)
+    metrics = out / "runs" / "K01-seed0" / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().replace("0.", "1.", 1))
+    code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *SHORT)
+    assert "K01-seed0/metrics.jsonl: cannot be believed" in one_message(code, errors)
+
+
+def test_killed_outright_with_several_workers_it_goes_on_at_once(tmp_path: Path, data: Path, gemsnn: Here) -> None:
+    out = tmp_path / "out"
+    for _ in range(2):
+        process = start(out, data, *LONG, "--workers", "2")
+        process.kill()
+        process.communicate()
+    code, output, errors = gemsnn("reproduce", "--out", out, "--data", data, *LONG, "--workers", "2")
+    assert code == 0, errors
+    assert "failed" not in output
+    assert len(json.loads((out / "results.json").read_text())["runs"]) == 4

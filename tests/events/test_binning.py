@@ -107,3 +107,28 @@ def test_impossible_choices_are_named(change: dict[str, object], complaint: str)
 def test_events_outside_the_sensor_are_an_error(dvs_events: Events) -> None:
     with pytest.raises(DataError, match="lies outside the 34 x 34 sensor"):
         nmnist_preprocessing().bin(dvs_events)
+
+
+def test_without_a_number_of_steps_a_recording_has_as_many_as_its_last_event_needs() -> None:
+    choices = Preprocessing(sensor_size=(4, 4), bin_us=1000)
+    events = make_events([0, 1, 2], [0, 0, 0], [500, 1500, 7000], [1, 1, 1])
+    assert choices.bin(events).shape == (7, 16)
+    assert choices.bin(events[:1]).shape == choices.bin(events[:0]).shape == (1, 16)
+
+
+def test_times_that_no_recording_has_are_an_error() -> None:
+    choices = Preprocessing(sensor_size=(4, 4), bin_us=1000, n_steps=3)
+    with pytest.raises(DataError, match="which no recording in microseconds does"):
+        choices.bin(make_events([0, 1], [0, 0], [-(2**63), 2**63 - 1], [1, 1]))
+    with pytest.raises(DataError, match=r"would take .* GB as an array; use wider time bins"):
+        Preprocessing(sensor_size=(1280, 720), bin_us=1).bin(make_events([0, 1], [0, 0], [0, 10**7], [1, 1]))
+
+
+def test_merging_polarities_is_forgetting_the_plane() -> None:
+    rng = np.random.default_rng(0)
+    events = make_events(*rng.integers(0, 6, (2, 80)), np.sort(rng.integers(0, 5000, 80)), rng.integers(0, 2, 80))
+    merged = Preprocessing(sensor_size=(6, 6), bin_us=1000, n_steps=5)
+    apart = merged.model_copy(update={"polarity": "separate"})
+    assert np.array_equal(merged.planes(events), apart.planes(events))
+    assert np.array_equal(apart.bin(events), apart.planes(events).reshape(5, -1))
+    assert np.array_equal(merged.bin(events), merged.planes(events).any(axis=1).reshape(5, -1))

@@ -53,17 +53,17 @@ def test_mnist_dvs_is_found_as_it_unpacks_and_what_is_missing_is_said(tmp_path: 
     make_mnist_dvs(tmp_path, {3: [1, 2, 5, 901], 7: [1]})
     (tmp_path / "grabbed_data3/scale4/notes.txt").write_text("not a recording")
     inventory = find_mnist_dvs(tmp_path, [7, 3, 8])
-    assert inventory.digits == (3, 7, 8)
-    assert [(r.digit, r.number, r.official_split) for r in inventory.recordings] == [
-        (3, 1, "train"),
-        (3, 2, "train"),
-        (3, 5, "train"),
-        (3, 901, "test"),
-        (7, 1, "train"),
+    assert inventory.classes == (3, 7, 8)
+    assert [(r.label, r.name, r.official_split) for r in inventory.recordings] == [
+        (3, "grabbed_data3/scale4/mnist_3_scale04_0001.aedat", "train"),
+        (3, "grabbed_data3/scale4/mnist_3_scale04_0002.aedat", "train"),
+        (3, "grabbed_data3/scale4/mnist_3_scale04_0005.aedat", "train"),
+        (3, "grabbed_data3/scale4/mnist_3_scale04_0901.aedat", "test"),
+        (7, "grabbed_data7/scale4/mnist_7_scale04_0001.aedat", "train"),
     ]
     assert inventory.missing[3] == "recordings 3-4, 6-900, 902-1000"
     assert inventory.missing[8] == "all recordings: no grabbed_data8/scale4/*.aedat"
-    assert inventory.missing_digits == (8,)
+    assert inventory.missing_classes == (8,)
 
 
 def test_recordings_901_to_1000_are_the_test_split(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_without_an_official_test_split_one_is_drawn_by_the_seed(tmp_path: Path)
 def test_a_class_without_recordings_is_refused_unless_told_so(tmp_path: Path) -> None:
     make_mnist_dvs(tmp_path, {0: [1, 901], 2: [1, 901]})
     inventory = find_mnist_dvs(tmp_path, [0, 1, 2])
-    with pytest.raises(DataError, match=r"no recordings of digit 1.*--digits 0 2"):
+    with pytest.raises(DataError, match=r"no recordings of 1, .*--digits 0 2"):
         import_recordings(inventory, tmp_path / "a.h5")
     assert not (tmp_path / "a.h5").exists()
     import_recordings(inventory, tmp_path / "a.h5", allow_missing=True)
@@ -191,8 +191,8 @@ def test_every_recording_is_reported_to_the_progress_bar(tmp_path: Path) -> None
 
 def test_real_recordings_are_imported(real_data: Path, tmp_path: Path) -> None:
     inventory = find_mnist_dvs(real_data / "mnist-dvs")
-    assert inventory.missing_digits == tuple(range(1, 10))
-    with pytest.raises(DataError, match="no recordings of digit 1, 2, 3"):
+    assert inventory.missing_classes == tuple(range(1, 10))
+    with pytest.raises(DataError, match="no recordings of 1, 2, 3"):
         import_recordings(inventory, tmp_path / "a.h5")
     import_recordings(find_mnist_dvs(real_data / "mnist-dvs", [0]), tmp_path / "a.h5")
     import_recordings(find_nmnist(real_data / "n-mnist", [0, 1, 2]), tmp_path / "b.h5")

@@ -65,8 +65,8 @@ def test_the_ending_of_a_file_picks_the_reader(tmp_path: Path, nmnist_events: Ev
     write_aedat(tmp_path / "a.aedat", dvs_events)
     assert (read_recording(tmp_path / "a.BIN") == nmnist_events).all()
     assert (read_recording(tmp_path / "a.aedat") == dvs_events).all()
-    with pytest.raises(DataError, match=r"the ending \.txt is not known"):
-        read_recording(tmp_path / "a.txt")
+    with pytest.raises(DataError, match=r"the ending \.avi is not known"):
+        read_recording(tmp_path / "a.avi")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemsnn import ConfigError, DataError
+from gemsnn import ConfigError, WriteError
 from gemsnn.events import mnist_dvs_preprocessing, nmnist_preprocessing
 from gemsnn.events.pictures import colour_image, save_picture, upright
 from gemsnn.events.records import Events, make_events
@@ -45,5 +45,5 @@ def test_unknown_endings_and_places_are_errors(tmp_path: Path, dvs_events: Event
     choices = mnist_dvs_preprocessing()
     with pytest.raises(ConfigError, match="pictures end in"):
         save_picture(choices.planes(dvs_events), choices, tmp_path / "a.doc")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(WriteError, match="cannot be written"):
         save_picture(choices.planes(dvs_events), choices, tmp_path / "none" / "a.png")

@@ -7,7 +7,7 @@ import pytest
 from made_up_results import made_up
 
 from gemsnn.experiments import Protocol, judge
-from gemsnn.experiments.claims import improvement, proportional, text
+from gemsnn.experiments.claims import improvement, proportional
 from gemsnn.experiments.statistics import Estimate
 
 LIKELIHOOD, ACCURACY, ECE, STOPPING, BROADCAST, SPIKES = range(6)
@@ -110,8 +110,3 @@ def test_the_rules_at_their_borders() -> None:
     assert improvement(unclear, clear, 0.1) == "inconclusive"
     assert improvement(Estimate(0.02, -0.01, 0.05, 5), clear, 0.1) == "not supported"  # too small to be worth the name
     assert proportional(Estimate(1.0, 0.8, 1.2, 5), 0.1) == "inconclusive"
-
-
-def test_estimates_read_as_text() -> None:
-    assert text(Estimate(1.234, 0.5, 2.0, 5)) == "+1.23 [0.5, 2]"
-    assert text(Estimate(-1.0, None, None, 1)) == "-1 [no interval: 1 seed]"

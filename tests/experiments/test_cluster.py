@@ -14,17 +14,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gemsnn.experiments import Protocol
+from gemsnn.errors import ConfigError
+from gemsnn.experiments import Protocol, Run, planned
 from gemsnn.experiments.display import Watch
-from gemsnn.experiments.sweep import Run, on_cluster, planned, sweep, work
+from gemsnn.experiments.sweep import on_cluster, sweep, work
 
 pytest.importorskip("distributed", reason="needs the extra gemsnn[cluster]")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
 
 @contextmanager
-def cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list[subprocess.Popen]]]:
-    """The scheduler's address and the worker processes."""
+def cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list[subprocess.Popen], subprocess.Popen]]:
+    """The scheduler's address, the worker processes, and the scheduler's own."""
     folder.mkdir()
     file = folder / "scheduler.json"
 
@@ -41,7 +42,7 @@ def cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list[subprocess
         for _ in range(n_workers):
             # No nanny: a killed worker stays dead, as on a node that goes down.
             workers.append(start("dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard"))
-        yield json.loads(file.read_text())["address"], workers
+        yield json.loads(file.read_text())["address"], workers, scheduler
     finally:
         for process in (*workers, scheduler):
             process.kill()
@@ -49,7 +50,7 @@ def cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list[subprocess
 
 
 def timed(run: Run) -> list[dict]:
-    """What really happened in a run: an entry an evaluation, with the process that did it."""
+    """What really happened in a run: one entry per evaluation, with the process that did it."""
     if not run.directory.timing.exists():
         return []
     return [json.loads(line) for line in run.directory.timing.read_text().splitlines()]
@@ -68,7 +69,7 @@ def test_a_sweep_survives_a_killed_worker_and_equals_a_local_one(
     runs = planned(protocol, there, dict.fromkeys(protocol.seeds, tiny_data))
     done_before_the_kill: dict[str, int] = {}
     victim_was_at: list[str] = []
-    with cluster(tmp_path / "cluster", 2) as (address, workers):
+    with cluster(tmp_path / "cluster", 2) as (address, workers, _):
 
         def kill_one_once_something_is_done(watching):
             """Kills the worker that is in the middle of a run, as soon as another run is done."""
@@ -122,8 +123,32 @@ def test_a_sweep_survives_a_killed_worker_and_equals_a_local_one(
 def test_no_connection_is_left_behind(tmp_path: Path, tiny_protocol: Protocol, tiny_data: Path) -> None:
     runs = planned(tiny_protocol, tmp_path, dict.fromkeys(tiny_protocol.seeds, tiny_data))
     said: list[str] = []
-    with cluster(tmp_path / "cluster", 1) as (address, _):
+    with cluster(tmp_path / "cluster", 1) as (address, _, _):
         ended = sweep(runs, on_cluster(address, said.append), Watch(Console(file=io.StringIO()), runs))
     assert {end.status for end in ended} == {"done"}
     assert said
     assert address in said[0]
+
+
+def test_a_killed_scheduler_is_one_message_and_a_new_one_goes_on(
+    tmp_path: Path, tiny_protocol: Protocol, tiny_data: Path
+) -> None:
+    protocol = tiny_protocol.model_copy(update={"epochs": 30})
+    runs = planned(protocol, tmp_path, dict.fromkeys(protocol.seeds, tiny_data))
+    with cluster(tmp_path / "one", 1) as (address, _, scheduler):
+
+        def kill_it_once_something_is_done(watching):
+            for ended in watching:
+                scheduler.kill()
+                yield ended
+
+        execute = on_cluster(address)
+        with pytest.raises(ConfigError, match=r"the scheduler is gone\. What was learned is saved"):
+            sweep(
+                runs,
+                lambda left: kill_it_once_something_is_done(execute(left)),
+                Watch(Console(file=io.StringIO()), runs),
+            )
+    with cluster(tmp_path / "two", 1) as (address, _, _):
+        ended = sweep(runs, on_cluster(address), Watch(Console(file=io.StringIO()), runs))
+    assert {end.status for end in ended} == {"done"}

@@ -12,6 +12,7 @@ from browser import Browser, find_chromium
 from made_up_results import made_up
 
 import gemsnn.experiments.report as parts
+from gemsnn.common.words import printable
 from gemsnn.experiments import figures, judge
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.report import report
@@ -190,3 +191,84 @@ def test_a_browser_draws_it_at_every_size_and_colour_without_complaint(page: Pat
 def _brightness(colour: str) -> float:
     red, green, blue = (int(part) for part in re.findall(r"\d+", colour)[:3])
     return (0.3 * red + 0.59 * green + 0.11 * blue) / 255
+
+
+HOSTILE = (
+    '"><script>alert(1)</script>',
+    r"$\frac{$",
+    "[/red]",
+    'id="x" url(#y) #1f2933 \'',
+    "a|b `c` **d**\n# e\x1b[2J",
+    "数",
+)
+
+
+def hostile_results():
+    results = made_up()
+    results.about["data"] |= {"classes": list(HOSTILE), "description": HOSTILE[0], "split": HOSTILE[1]}
+    results.about["commands"] = list(HOSTILE)
+    results.failed.extend({"name": name, "status": "failed", "error": name} for name in HOSTILE)
+    return results
+
+
+def hostile_example(label: str, picture: bool = False) -> Shown:
+    rng = np.random.default_rng(0)
+    return Shown(
+        label=label,
+        name=label,
+        classes=HOSTILE,
+        n_compartments=2,
+        inputs=rng.random((20, 30)) < 0.1,
+        picture=rng.random((2, 5, 6)) if picture else None,
+        hidden=rng.random((20, 2, 4)) < 0.2,
+        visible=rng.random((20, 2, len(HOSTILE))) < 0.3,
+    )
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_names_cannot_break_the_page_or_enter_it(label: str) -> None:
+    results = hostile_results()
+    structure = Structure()
+    text = report(results, judge(results), hostile_example(label))
+    structure.feed(text)
+    assert structure.open == []
+    assert "<script" not in text
+    assert "\x1b" not in text
+    for name in HOSTILE:
+        assert parts.escape(name) in text
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_names_are_drawn_as_they_are_written(label: str, tmp_path: Path) -> None:
+    panels = figures.all_figures(made_up(), hostile_example(label, picture=True))["example"]
+    figures.save(panels, tmp_path / "example")
+    assert (tmp_path / "example.png").exists()
+    drawn = [ElementTree.parse(tmp_path / "example.svg").getroot()]
+    drawn += [ElementTree.fromstring(figures.inline(panel, f"panel-{i}")) for i, panel in enumerate(panels)]
+    for whole in (drawn[0], drawn[-1]):
+        words = {element.text for element in whole.iter("{http://www.w3.org/2000/svg}text")}
+        assert {printable(name) for name in HOSTILE} <= words
+    assert drawn[1].get("aria-label") == f"Test example of class {printable(label)}"
+
+
+@needs_browser
+def test_a_browser_shows_hostile_names_and_runs_nothing(tmp_path: Path) -> None:
+    results = hostile_results()
+    page = tmp_path / "report.html"
+    page.write_text(report(results, judge(results), hostile_example(HOSTILE[0])))
+    with Browser(find_chromium() or "") as browser:
+        browser.open(page, 1280)
+        assert browser.evaluate("document.querySelectorAll('script, [onerror], [onload]').length") == 0
+        labels = browser.evaluate(
+            "[...document.querySelectorAll('#example svg')].map(s => s.getAttribute('aria-label'))"
+        )
+        assert labels[0] == f"Test example of class {HOSTILE[0]}"
+        ticks = browser.evaluate(
+            "[...document.querySelectorAll('#example svg:last-child text')].map(t => t.textContent)"
+        )
+        assert {printable(name) for name in HOSTILE} <= set(ticks)
+        shown = browser.evaluate("document.querySelector('.provenance').textContent")
+        for name in HOSTILE:
+            assert name.replace("\x1b", "�") in shown
+        assert browser.problems == []
+        assert [url for url in browser.requests if not url.startswith(("data:", "file:"))] == []

@@ -6,7 +6,7 @@ from made_up_results import made_up
 
 from gemsnn.experiments import judge
 from gemsnn.experiments.claims import as_records
-from gemsnn.experiments.results import to_json, write_results
+from gemsnn.experiments.results import read_results, to_json, write_results
 from gemsnn.experiments.results_page import BEGIN, END, main
 
 
@@ -62,3 +62,18 @@ def test_no_picture_of_a_real_recording_is_copied(tmp_path: Path) -> None:
 def test_a_missing_reproduction_is_one_message(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"error: .*results\.json"):
         main([str(tmp_path / "nothing"), "--out", str(tmp_path / "results.md")])
+
+
+def test_names_cannot_break_the_page_or_enter_it(tmp_path: Path) -> None:
+    folder = reproduction(tmp_path / "made", simulated=True)
+    results, _ = read_results(folder / "results.json")
+    hostile = ['"><script>alert(1)</script>', "a|b", "[x](y)", "`c`", "one\n# two", "*d*"]
+    results.about["data"]["classes"] = hostile
+    write_results(folder / "results.json", to_json(results, as_records(judge(results))))
+    page = tmp_path / "results.md"
+    main([str(folder), "--out", str(page)])
+    text = page.read_text()
+    assert "<script" not in text
+    assert (
+        r"""of "&gt;&lt;script&gt;alert(1)&lt;/script&gt;, a\|b, \[x\](y), \`c\`, one�\# two, \*d\*, T = 80""" in text
+    )

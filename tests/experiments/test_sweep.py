@@ -1,20 +1,26 @@
 """Sweeps with real processes, some of them killed."""
 
+import dataclasses
 import io
 import json
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
+import toy
 from rich.console import Console
 
-from gemsnn.errors import ConfigError
-from gemsnn.experiments import Protocol
+from gemsnn.errors import CheckpointError, ConfigError, DataError
+from gemsnn.experiments import Measurement, Protocol, Run, answers, planned
 from gemsnn.experiments.display import Watch
-from gemsnn.experiments.sweep import Run, locally, on_cluster, planned, stop_file, sweep, work
+from gemsnn.experiments.sweep import locally, log_file, note_file, on_cluster, stop_file, sweep, work
+from gemsnn.training.lock import locked
 
 
 def runs_in(folder: Path, protocol: Protocol, data: Path) -> list[Run]:
@@ -41,8 +47,16 @@ def reference(tmp_path_factory, tiny_protocol, tiny_data):
 
 
 def test_every_K_and_seed_is_a_run_of_its_own_the_longest_first(tmp_path, tiny_protocol, tiny_data) -> None:
-    names = [run.name for run in runs_in(tmp_path, tiny_protocol, tiny_data)]
-    assert names == ["K03-seed0", "K03-seed1", "K01-seed0", "K01-seed1"]
+    runs = runs_in(tmp_path, tiny_protocol, tiny_data)
+    assert [run.labels for run in runs] == [{"K": K, "seed": seed} for K in (1, 3) for seed in (0, 1)]
+    asked = []
+
+    def take_note(left):
+        asked.extend(run.name for run in left)
+        return iter(())
+
+    do(runs, take_note)
+    assert asked == ["K03-seed0", "K03-seed1", "K01-seed0", "K01-seed1"]
 
 
 def test_processes_give_the_same_bits_as_one_process(tmp_path, tiny_protocol, tiny_data, reference) -> None:
@@ -137,7 +151,7 @@ def test_runs_made_with_other_settings_are_refused(tmp_path, tiny_protocol, tiny
     runs = runs_in(tmp_path, tiny_protocol, tiny_data)
     work(runs[-1])
     other = runs_in(tmp_path, tiny_protocol.model_copy(update={"learning_rate": 0.5}), tiny_data)
-    with pytest.raises(ConfigError, match=r"K01-seed1.*learning_rate was 0.01 and is now 0.5.*another --out"):
+    with pytest.raises(ConfigError, match=r"K03-seed1.*learning_rate was 0.01 and is now 0.5.*another --out"):
         do(other)
 
 
@@ -161,3 +175,143 @@ def test_work_that_is_asked_for_twice_is_done_once(tmp_path, tiny_protocol, tiny
     before = {path: path.stat().st_mtime_ns for path in run.directory.path.rglob("*")}
     assert work(run).status == "done"
     assert before == {path: path.stat().st_mtime_ns for path in run.directory.path.rglob("*")}
+
+
+def test_a_sweep_takes_any_settings_under_any_labels(tmp_path, tiny_data) -> None:
+    settings = {hidden: toy.config(n_hidden=hidden, epochs=1, shift=0) for hidden in (0, 3)}
+    runs = [Run(f"hidden-{n}", config, tiny_data, {"hidden": n}, tmp_path) for n, config in settings.items()]
+    ended = do(runs)
+    assert {end.status for end in ended} == {"done"}
+    for run in runs:
+        assert run.directory.read_summary()["config"] == run.settings.identity()
+
+
+def test_the_figure_told_is_that_of_the_last_evaluation(tmp_path, tiny_protocol, tiny_data) -> None:
+    runs = runs_in(tmp_path, tiny_protocol, tiny_data)
+    told = io.StringIO()
+    sweep(runs, locally(2), Watch(Console(file=told), runs))
+    for run in runs:
+        last = run.directory.read_metrics()[-1]["validation"]["accuracy"]
+        assert f"{run.name} done, validation accuracy {100 * last:.1f} % (" in told.getvalue()
+
+
+def test_worker_processes_write_to_a_file_and_not_to_the_terminal(tmp_path, capfd) -> None:
+    measurements = [Measurement(str(i), shout, {"number": i}, {"number": i}, tmp_path) for i in range(2)]
+    assert {end.status for end in do(measurements)} == {"done"}
+    assert capfd.readouterr() == ("", "")
+    assert sorted(log_file(tmp_path).read_text().split()) == ["0!", "0?", "1!", "1?"]
+
+
+def shout(folder: Path, number: int) -> dict:
+    print(f"{number}!", flush=True)
+    os.write(2, f"{number}?\n".encode())
+    return {"accuracy": 0.5}
+
+
+def test_what_was_measured_is_kept_and_believed_only_as_it_was_written(tmp_path) -> None:
+    def measurement(number: int) -> Measurement:
+        return Measurement("one", shout, {"number": number}, {"number": number}, tmp_path)
+
+    assert work(measurement(1)).found == ("accuracy", "50.0 %")
+    written = measurement(1).file.stat().st_mtime_ns
+    assert work(measurement(1)).status == "done"
+    assert measurement(1).file.stat().st_mtime_ns == written
+    assert answers(tmp_path) == [{"accuracy": 0.5}]
+    with pytest.raises(ConfigError, match=r"one\.json: was made with other settings.*number was 1 and is now 2"):
+        measurement(2).done()
+    text = measurement(1).file.read_text()
+    measurement(1).file.write_text(text.replace("0.5", "0.9"))
+    with pytest.raises(DataError, match=r"one\.json: cannot be believed: it was changed"):
+        measurement(1).done()
+
+
+def test_a_finished_run_whose_files_were_changed_is_not_believed(tmp_path, tiny_protocol, tiny_data) -> None:
+    runs = runs_in(tmp_path, tiny_protocol, tiny_data)
+    work(runs[0])
+    metrics = runs[0].directory.metrics
+    metrics.write_bytes(b"".join(metrics.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl: cannot be believed"):
+        do(runs)
+
+
+SWEEP = """
+import io, sys
+from pathlib import Path
+from rich.console import Console
+from gemsnn.experiments import Protocol, planned
+from gemsnn.experiments.display import Watch
+from gemsnn.experiments.sweep import locally, sweep
+
+protocol = Protocol.model_validate_json(sys.argv[1])
+runs = planned(protocol, Path(sys.argv[2]), dict.fromkeys(protocol.seeds, Path(sys.argv[3])))
+sweep(runs, locally(2), Watch(Console(file=io.StringIO()), runs))
+"""
+
+
+def holders(runs: list[Run]) -> set[int]:
+    """The processes that say they work on the runs."""
+    found = set()
+    for run in runs:
+        try:
+            found.add(json.loads((run.directory.path / "lock").read_text())["pid"])
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_workers_end_with_a_killed_parent_and_the_next_sweep_goes_on(
+    tmp_path, tiny_protocol, tiny_data, reference
+) -> None:
+    long = tiny_protocol.model_copy(update={"epochs": 400, "evaluation_points": (1.0,)})
+    runs = runs_in(tmp_path / "out", long, tiny_data)
+    arguments = [long.model_dump_json(), str(tmp_path / "out"), str(tiny_data)]
+    parent = subprocess.Popen([sys.executable, "-c", SWEEP, *arguments])
+    while len(workers := holders(runs)) < 2 or not all(note_file(run).exists() for run in runs[2:]):
+        assert parent.poll() is None, "the sweep ended before it could be killed"
+        time.sleep(0.01)
+    assert parent.pid not in workers
+    # One of the two is held still, as if it were slow to notice, until after the next sweep wanted its run.
+    slow, *_ = workers
+    os.kill(slow, signal.SIGSTOP)
+    parent.kill()
+    parent.wait()
+
+    def let_it_go() -> None:
+        while not any("held by another process" in note_file(run).read_text() for run in runs[2:]):
+            time.sleep(0.01)
+        os.kill(slow, signal.SIGCONT)
+
+    thread = threading.Thread(target=let_it_go)
+    thread.start()
+    ended = do(runs)
+    thread.join()
+    assert [end.error for end in ended if end.status != "done"] == []
+    for worker in workers:
+        while alive(worker):
+            time.sleep(0.05)
+
+
+def test_a_run_that_another_process_finishes_meanwhile_is_done(tmp_path, tiny_protocol, tiny_data) -> None:
+    run = runs_in(tmp_path, tiny_protocol, tiny_data)[0]
+    run.directory.path.mkdir(parents=True)
+    ended = []
+    with locked(run.directory.path):
+        thread = threading.Thread(target=lambda: ended.append(work(run)))
+        thread.start()
+        while not note_file(run).exists():
+            time.sleep(0.01)
+        other = dataclasses.replace(run, folder=tmp_path / "other")
+        other.folder.mkdir()
+        work(other)
+        shutil.copytree(other.directory.path, run.directory.path, dirs_exist_ok=True)
+        before = run.directory.summary.stat().st_mtime_ns
+        thread.join()
+    assert [end.status for end in ended] == ["done"]
+    assert run.directory.summary.stat().st_mtime_ns == before

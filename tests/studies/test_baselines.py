@@ -80,15 +80,18 @@ def test_it_can_be_shown_moved_examples_where_there_is_a_grid(baselines, path, t
 
 
 def test_the_command_adds_what_is_missing_and_skips_what_is_there(baselines, path, tmp_path, capsys):
-    out = tmp_path / "baselines.jsonl"
-    command = [str(path), "--only", "logistic", "--out", str(out), "--seeds"]
+    out = tmp_path / "baselines"
+    command = [str(path), "--only", "logistic", "--out", str(out), "--jobs", "1", "--seeds"]
     baselines.main([*command, "0"])
-    first = out.read_text()
-    assert "done before" not in capsys.readouterr().out
+    first = {file: file.stat().st_mtime_ns for file in (out / "measured").iterdir()}
+    assert len(first) == 1
+    assert "seed0 done, accuracy" in capsys.readouterr().out
 
     baselines.main([*command, "0", "1"])
-    assert capsys.readouterr().out.count("done before") == 1
-    assert out.read_text().startswith(first)
+    told = capsys.readouterr().out
+    assert "seed1 done, accuracy" in told
+    assert "seed0 done" not in told
+    assert {file: file.stat().st_mtime_ns for file in first} == first
     found = [(result.method, result.data, result.seed) for result in baselines.read_results(out)]
     assert found == [("logistic", "easy.h5", 0), ("logistic", "easy.h5", 1)]
 
@@ -96,5 +99,5 @@ def test_the_command_adds_what_is_missing_and_skips_what_is_there(baselines, pat
 def test_without_snntorch_the_command_says_what_to_install(baselines, path, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "snntorch", None)
     with pytest.raises(SystemExit, match=r"pip install 'gemsnn\[bench\]'"):
-        baselines.main([str(path), "--out", str(tmp_path / "baselines.jsonl")])
-    assert not (tmp_path / "baselines.jsonl").exists()
+        baselines.main([str(path), "--out", str(tmp_path / "baselines")])
+    assert not (tmp_path / "baselines").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -11,6 +10,8 @@ import numpy as np
 import pytest
 
 import gemsnn
+from gemsnn.experiments import answers
+from gemsnn.experiments.sweep import work
 
 STUDIES = Path(__file__).parents[2] / "studies"
 sys.path.insert(0, str(STUDIES))
@@ -56,10 +57,11 @@ def test_from_runs_to_the_page(
     wanted = ("default", "paper", "constant step, no average")
     start = ("--out", study, "--n-mnist", study, "--jobs", 1)
     run(monkeypatch, settings, *start, "--settings", *wanted[:2])
-    first = (study / "runs.jsonl").read_text()
+    first = {path: path.stat().st_mtime_ns for path in study.rglob("*/*") if path.is_file() and path.name != "lock"}
+    assert len([path for path in first if path.name == "summary.json"]) == 2 * 2 + 2
     run(monkeypatch, settings, *start, "--settings", *wanted)
-    runs = settings.read_lines(study / "runs.jsonl")
-    assert (study / "runs.jsonl").read_text().startswith(first)  # nothing is run twice
+    runs = answers(settings.folder(study))
+    assert all(path.stat().st_mtime_ns == time for path, time in first.items())  # nothing is run twice
     tasks = [(run["data"], run["split"], run["setting"]) for run in runs]
     assert len(tasks) == len(set(tasks)) == 2 * 3 + 2
     default = next(run for run in runs if run["setting"] == "default")
@@ -68,9 +70,9 @@ def test_from_runs_to_the_page(
     paper = next(run for run in runs if run["setting"] == "paper")
     assert (paper["config"]["centred"], paper["config"]["visible_memory"]) == (False, True)
 
-    run(monkeypatch, anytime, "--out", study)
+    run(monkeypatch, anytime, "--out", study, "--jobs", 1)
     files = [settings.data_file(study, name, 0) for name in PLAN]
-    run(monkeypatch, baselines, *files, "--seeds", 0, "--only", "logistic", "--out", study / "baselines.jsonl")
+    run(monkeypatch, baselines, *files, "--seeds", 0, "--only", "logistic", "--out", study / "baselines", "--jobs", 1)
     text = Path(__file__).parents[2].joinpath("docs", "choosing-settings.md").read_text()
     copy = study / "page.md"
     copy.write_text(text)
@@ -93,11 +95,18 @@ def test_from_runs_to_the_page(
 
 
 def test_a_measurement_agrees_with_the_library(study: Path) -> None:
-    task = settings.Task("n-mnist-012", 0, "default")
-    (study / "models").mkdir()
-    record = settings.run(study, task)
-    model = gemsnn.training.load_model(study / "models" / "n-mnist-012-0.safetensors")
-    with gemsnn.events.open_prepared(settings.data_file(study, task.data, 0)) as data:
+    settings.folder(study).mkdir()
+    run = settings.a_run(study, "n-mnist-012", "default", 0)
+    assert work(run).status == "done"
+    measurement = settings.measurement(run)
+    assert work(measurement).status == "done"
+    (record,) = answers(settings.folder(study))
+    model = run.directory.load_model("final")
+    assert [entry["accuracy"] for entry in record["history"]] == [
+        evaluation["test"]["accuracy"] for evaluation in run.directory.read_metrics()
+    ]
+    assert record["train_processor_seconds"] > 0
+    with gemsnn.events.open_prepared(run.data) as data:
         inputs, labels = data.test.read(range(len(data.test))), data.test.labels[:]
     for decoder in ("vote", "likelihood", "per-step"):
         found = gemsnn.predict(model.network, model.parameters, inputs, 5, decoder=decoder, seed=1)
@@ -106,4 +115,27 @@ def test_a_measurement_agrees_with_the_library(study: Path) -> None:
         assert figures["nll"] == pytest.approx(gemsnn.metrics.negative_log_likelihood(labels, found.probabilities))
     spikes = found.hidden_spikes_per_step.mean() / 5 * 12
     assert record["test"]["per-step"]["1"]["hidden_spikes"] == pytest.approx(spikes, rel=0.5)
-    assert json.loads(json.dumps(record)) == record
+
+
+def test_a_study_that_is_killed_goes_on_where_it_was(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = ("--out", study, "--jobs", 1, "--settings", "default")
+    run(monkeypatch, settings, *start)
+    expected = answers(settings.folder(study))
+    # As if it had been killed while it measured the second run, and the third had not been finished.
+    measured = sorted((settings.folder(study) / "measured").iterdir())
+    measured[1].unlink()
+    done = measured[0].stat().st_mtime_ns
+    next((settings.folder(study) / "runs").glob("*-1-default/summary.json")).unlink()
+    run(monkeypatch, settings, *start)
+    assert measured[0].stat().st_mtime_ns == done
+    assert [record["test"] for record in answers(settings.folder(study))] == [record["test"] for record in expected]
+
+
+def test_what_was_made_with_other_settings_is_not_mixed_in(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = ("--out", study, "--jobs", 1, "--settings", "default")
+    run(monkeypatch, settings, *start)
+    monkeypatch.setitem(settings.SETTINGS, "default", {**settings.SETTINGS["default"], "learning_rate": 0.5})
+    with pytest.raises(SystemExit, match=r"error: .*was made with other settings or data: learning_rate was 0\.02"):
+        run(monkeypatch, settings, *start)

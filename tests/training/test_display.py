@@ -1,7 +1,6 @@
 import io
 import re
 
-import pytest
 import toy
 from rich.console import Console
 
@@ -60,8 +59,3 @@ def test_a_resumed_run_shows_where_it_is_from_the_start(data):
 def test_without_anything_to_evaluate_on_the_training_likelihood_is_told(data):
     lines = shown(Trainer(toy.config(validation_fraction=0, test_limit=0), data)).splitlines()
     assert all("training log-likelihood -" in line for line in lines)
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(None, "?"), (59.6, "0:01:00"), (3661, "1:01:01")])
-def test_durations_are_told_in_hours_minutes_and_seconds(seconds, text):
-    assert module._duration(seconds) == text

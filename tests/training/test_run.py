@@ -1,3 +1,4 @@
+import contextlib
 import json
 import shutil
 
@@ -205,6 +206,7 @@ def test_a_line_still_being_written_is_not_read(finished_run, tmp_path):
     shutil.copytree(finished_run, tmp_path / "run")
     run = RunDirectory(tmp_path / "run")
     whole = run.read_metrics()
+    run.summary.unlink()  # as while it runs
     with run.metrics.open("ab") as file:
         file.write(b'{"position": 12')
     assert run.read_metrics() == whole
@@ -238,3 +240,44 @@ def test_without_validation_the_model_is_the_final_one(data, tmp_path):
     assert not run.model_path("best").exists()
     assert run.load_model().about["position"] == run.read_summary()["position"]
     assert run.read_summary()["best"] is None
+
+
+def test_a_finished_runs_metrics_are_believed_only_as_they_were_written(finished_run, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(finished_run, copy)
+    run = RunDirectory(copy)
+    lines = run.metrics.read_bytes().splitlines(keepends=True)
+    changed = lines[-1].replace(b"accuracy", b"accuracx", 1)
+    for content in (b"".join(lines[:-1]), b"".join([*lines[:-1], changed]), b"".join([*lines, lines[-1]]), b""):
+        run.metrics.write_bytes(content)
+        with pytest.raises(CheckpointError, match=r"metrics\.jsonl: cannot be believed: it was changed"):
+            run.read_metrics()
+    run.metrics.unlink()
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl: cannot be believed"):
+        run.read_metrics()
+
+
+def test_a_changed_summary_is_not_believed(finished_run, tmp_path):
+    run = RunDirectory(tmp_path / "copy")
+    shutil.copytree(finished_run, run.path)
+    whole = run.summary.read_bytes()
+    expected = run.read_summary()
+    for place in range(0, len(whole), 7):
+        run.summary.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with contextlib.suppress(CheckpointError):
+            assert run.read_summary() == expected
+    # Nor can it be passed off as one of an older gemsnn, which had no checksum.
+    older = json.dumps({**json.loads(whole), "version": 1, "position": 7})
+    run.summary.write_text(older)
+    with pytest.raises(CheckpointError, match="it was changed since it was written"):
+        run.read_summary()
+
+
+def test_a_summary_of_the_first_version_is_still_read(finished_run, tmp_path):
+    run = RunDirectory(tmp_path / "copy")
+    shutil.copytree(finished_run, run.path)
+    old = {**run.read_summary(), "version": 1}
+    del old["metrics_sha256"]
+    run.summary.write_text(json.dumps(old, indent=1))
+    assert run.read_summary() == old
+    assert len(run.read_metrics()) == 6

@@ -49,11 +49,11 @@ def test_every_displacement_comes_up_alike_and_follows_from_seed_and_position() 
 
 def test_a_camera_of_some_size_moves_by_two_pixels_unless_told_otherwise() -> None:
     camera = Preprocessing(sensor_size=(16, 20), bin_us=1000, n_steps=2, polarity="separate")
-    assert Shift(TrainingConfig.make(), camera.n_inputs, camera).largest == 2
-    assert Shift(TrainingConfig.make(shift=0), camera.n_inputs, camera).largest == 0
-    assert Shift(TrainingConfig.make(preset="paper"), camera.n_inputs, camera).largest == 0
+    assert Shift(TrainingConfig.make(), camera.n_inputs, camera.grid).largest == 2
+    assert Shift(TrainingConfig.make(shift=0), camera.n_inputs, camera.grid).largest == 0
+    assert Shift(TrainingConfig.make(preset="paper"), camera.n_inputs, camera.grid).largest == 0
     small = Preprocessing(sensor_size=(15, 20), bin_us=1000, n_steps=2)
-    assert Shift(TrainingConfig.make(), small.n_inputs, small).largest == 0
+    assert Shift(TrainingConfig.make(), small.n_inputs, small.grid).largest == 0
     assert Shift(TrainingConfig.make(), 400).largest == 0  # arrays, of which nothing is known
     assert Shift(TrainingConfig.make(grid=(20, 20)), 400).largest == 2
 

@@ -1,5 +1,6 @@
 """`gemsnn data`: real recordings in, simulated ones where there are none, and a look at what is inside."""
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,18 +15,16 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from gemsnn.cli.output import say, warnings_as_lines
-from gemsnn.errors import ConfigError, DataError
+from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gemsnn.events import PreparedData, Preprocessing
-    from gemsnn.events.layouts import Inventory
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gemsnn.events import PreparedData, Preprocessing, Split
+    from gemsnn.events.datasets import Inventory
 
 app = typer.Typer(help="Import, simulate and look at event-camera data.", no_args_is_help=True)
-
-
-class _Dataset(StrEnum):
-    MNIST_DVS = "mnist-dvs"
-    N_MNIST = "n-mnist"
 
 
 class _Split(StrEnum):
@@ -62,45 +61,68 @@ class _DigitsCommand(TyperCommand):
 
 _DIGITS_HELP = "Digits to use as classes, e.g. --digits 0 1 2; "
 _Out = Annotated[Path, typer.Option("--out", help="The prepared file to write.", dir_okay=False)]
+_Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 
 
 @app.command("import", cls=_DigitsCommand)
 def import_(
-    dataset: Annotated[_Dataset, typer.Argument(help="Which data set the folder holds.")],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="Which data set the folder holds: mnist-dvs, n-mnist, folder or tonic:NAME.",
+            autocompletion=lambda: ["mnist-dvs", "n-mnist", "folder", "tonic:"],
+        ),
+    ],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder into which its archives were unpacked.")],
     out: _Out,
-    digits: Annotated[list[int] | None, typer.Option("--digits", help=_DIGITS_HELP + "all ten if not given.")] = None,
-    scale: Annotated[int, typer.Option(help="MNIST-DVS scale: 4, 8 or 16.")] = 4,
+    digits: Annotated[
+        list[int] | None, typer.Option("--digits", help=_DIGITS_HELP + "all ten if not given. MNIST-DVS and N-MNIST.")
+    ] = None,
+    scale: Annotated[int | None, typer.Option(help="MNIST-DVS scale: 4, 8 or 16; 4 if not given.")] = None,
+    sensor: Annotated[
+        tuple[int, int] | None,
+        typer.Option(metavar="COLUMNS ROWS", help="Size of the sensor, where the files do not tell."),
+    ] = None,
+    downsample: Annotated[
+        int | None, typer.Option(help="Side of the square of pixels that becomes one input; MNIST-DVS 1, 2 or 4.")
+    ] = None,
     polarity: Annotated[_Polarity, typer.Option(help="Merge ON and OFF, or make them inputs of their own.")] = (
         _Polarity.MERGED
     ),
     bin_ms: Annotated[
-        float | None, typer.Option(help="Width of a time bin in ms; MNIST-DVS 25, N-MNIST 5 if not given.")
+        float | None, typer.Option(help="Width of a time bin in ms; 25, N-MNIST 5, if not given.")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Number of time bins; MNIST-DVS 80, N-MNIST 60 if not given.")
+        int | None,
+        typer.Option(help="Number of time bins; MNIST-DVS 80, N-MNIST 60, others as each recording has."),
     ] = None,
     split: Annotated[_Split, typer.Option(help="Training and test split; auto is official where possible.")] = (
         _Split.AUTO
     ),
-    test_fraction: Annotated[float, typer.Option(help="Share of each digit to test on, if stratified.")] = 0.1,
+    test_fraction: Annotated[float, typer.Option(help="Share of each class to test on, if stratified.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Seed of the stratified split.")] = 0,
-    allow_missing: Annotated[bool, typer.Option(help="Keep a digit as a class without recordings of it.")] = False,
+    allow_missing: Annotated[bool, typer.Option(help="Keep a class without recordings of it.")] = False,
     skip_damaged: Annotated[bool, typer.Option(help="Leave damaged recordings out instead of stopping.")] = False,
+    force: _Force = False,
 ) -> None:
     """Turn a data set's real recordings into one prepared file.
+
+    A folder is any with a folder for each class, or with such in train and test; its recordings may be AEDAT, N-MNIST,
+    text, NumPy or HDF5 files. With tonic installed, tonic:NAME is any of its data sets (tonic:DVSGesture, tonic:SHD),
+    which tonic downloads into DIR if they are not there.
 
     Looks the folder through first and lists what is missing. The file records every choice made.
 
     Example: gemsnn data import mnist-dvs path/to/mnist-dvs --out mnist-dvs.h5 --digits 0 1 2
     """
-    from gemsnn.events import find_mnist_dvs, find_nmnist, import_recordings
-    from gemsnn.events.layouts import ALL_DIGITS
+    from gemsnn.events import find_dataset, import_recordings
 
-    wanted = digits or ALL_DIGITS
-    inventory = find_mnist_dvs(folder, wanted, scale) if dataset is _Dataset.MNIST_DVS else find_nmnist(folder, wanted)
+    _refuse_existing(out, force)
+    given = {"classes": digits, "scale": scale, "sensor_size": sensor}
+    with warnings_as_lines():
+        inventory = find_dataset(dataset, folder, **{key: value for key, value in given.items() if value is not None})
     _print_inventory(inventory)
-    choices = _changed(inventory.preprocessing, polarity, bin_ms, steps)
+    choices = _changed(inventory.preprocessing, polarity, bin_ms, steps, downsample)
     with _progress("importing", len(inventory.recordings)) as advance, warnings_as_lines():
         recorded = import_recordings(
             inventory,
@@ -117,7 +139,7 @@ def import_(
         say(f"left out: {line}")
     if split is _Split.AUTO and recorded["split"]["kind"] == "stratified":
         share = f"{100 * test_fraction:g} %"
-        say(f"The official split leaves a digit without training or test recordings: {share} were drawn, seed {seed}.")
+        say(f"No official split has training and test recordings of each class: {share} were drawn, seed {seed}.")
     say(f"wrote {out}")
 
 
@@ -138,6 +160,7 @@ def simulate(
     aedat: Annotated[
         Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")
     ] = None,
+    force: _Force = False,
 ) -> None:
     """Simulate a DVS that watches moving MNIST digits, calibrated on real MNIST-DVS recordings.
 
@@ -148,6 +171,7 @@ def simulate(
     from gemsnn.events import mnist_dvs_preprocessing
     from gemsnn.events.simulated import simulate_prepared
 
+    _refuse_existing(out, force)
     wanted = digits or [0, 1, 2]
     choices = _changed(mnist_dvs_preprocessing(4), polarity, bin_ms, steps)
     with _progress("simulating", len(set(wanted)) * sum(per_class)) as advance:
@@ -185,60 +209,89 @@ def info(
 
 @app.command()
 def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A prepared file, or a raw .aedat or .bin recording.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A prepared file, or a raw recording.")],
     out: Annotated[Path, typer.Option("--out", help="The picture (.png, .svg, .pdf) or animation (.gif) to write.")],
-    index: Annotated[int, typer.Option(help="Which recording of the split.")] = 0,
+    index: Annotated[int, typer.Option(help="Which example of the split.")] = 0,
     test: Annotated[bool, typer.Option("--test", help="From the test split instead of the training split.")] = False,
 ) -> None:
-    """Draw a recording: a picture with both polarities, or an animation.
+    """Draw an example: a picture with both polarities, an animation, or a raster where the inputs are on no grid.
 
     Example: gemsnn data show digits.h5 --index 3 --out digit.gif
     """
-    from gemsnn.events import mnist_dvs_preprocessing, nmnist_preprocessing, open_prepared, read_recording
-    from gemsnn.events.aedat import read_aedat_header
-    from gemsnn.events.pictures import save_picture
+    from gemsnn.events import open_prepared
+    from gemsnn.events.container import is_prepared
+    from gemsnn.events.pictures import save_picture, save_raster
+    from gemsnn.events.recordings import READERS
 
-    if file.suffix.lower() in (".aedat", ".dat", ".bin"):
-        with warnings_as_lines():
-            events = read_recording(file)
-        choices = nmnist_preprocessing() if file.suffix.lower() == ".bin" else mnist_dvs_preprocessing(4)
-        kind = "simulated" if file.suffix.lower() != ".bin" and read_aedat_header(file).simulated else "recorded"
-        title = f"{file.name} ({kind}), {len(events)} events"
-        save_picture(choices.planes(events, str(file)), choices, out, title=title)
+    if file.suffix.lower() in READERS and not is_prepared(file):
+        _show_recording(file, out)
     else:
         with open_prepared(file) as data:
             part = data.test if test else data.train
             if not 0 <= index < len(part):
                 raise ConfigError(f"--index {index}: the {part.name} split of {file} has {len(part)} recordings")
-            if data.preprocessing is None:
-                raise DataError(f"{file}: made from arrays, not from recordings, so there is no picture to draw")
-            planes = part.planes(index, data.preprocessing.grid)
+            kind = "simulated" if data.attributes.get("simulated") else "real" if data.preprocessing else "arrays"
+            title = f"{part.name} {index}: {data.label_of(part, index)} ({kind}), {part.names[index]}"
+            planes = part.planes(index)
             if planes is None:
-                raise DataError(f"{file}: holds no polarities to draw; make the file again")
-            kind = "simulated" if data.attributes["simulated"] else "real"
-            title = f"{part.name} {index}: digit {data.classes[part.labels[index]]} ({kind}), {part.names[index]}"
-            save_picture(planes, data.preprocessing, out, title=title)
+                save_raster(part[index], out, title=title)
+            else:
+                save_picture(planes, data.preprocessing, out, title=title)
     say(f"wrote {out}")
 
 
-def _changed(usual: "Preprocessing", polarity: _Polarity, bin_ms: float | None, steps: int | None) -> "Preprocessing":
+def _show_recording(file: Path, out: Path) -> None:
+    from gemsnn.events import Preprocessing, mnist_dvs_preprocessing, nmnist_preprocessing, read_recording
+    from gemsnn.events.aedat import read_aedat_header
+    from gemsnn.events.pictures import save_picture
+
+    suffix = file.suffix.lower()
+    with warnings_as_lines():
+        events = read_recording(file)
+    kind = "recorded"
+    if suffix in (".aedat", ".dat"):
+        choices = mnist_dvs_preprocessing(4)
+        kind = "simulated" if read_aedat_header(file).simulated else kind
+    elif suffix == ".bin":
+        choices = nmnist_preprocessing()
+    else:
+        size = int(events["x"].max()) + 1, int(events["y"].max()) + 1
+        say(f"the file does not tell the size of the sensor; drawn up to the largest x and y: {size[0]} x {size[1]}")
+        choices = Preprocessing.from_dict({"sensor_size": size, "bin_us": 25_000})
+    save_picture(choices.planes(events, str(file)), choices, out, title=f"{file.name} ({kind}), {len(events)} events")
+
+
+def _refuse_existing(out: Path, force: bool) -> None:
+    if out.exists() and not force:
+        raise ConfigError(f"--out {out}: this file is there already; give --force to replace it, or another name")
+
+
+def _changed(
+    usual: "Preprocessing",
+    polarity: _Polarity,
+    bin_ms: float | None,
+    steps: int | None,
+    downsample: int | None = None,
+) -> "Preprocessing":
     from gemsnn.events import Preprocessing
 
-    changes: dict[str, Any] = {"polarity": polarity.value}
+    changes: dict[str, Any] = {"polarity": polarity.value, "n_steps": steps, "downsample": downsample}
     if bin_ms is not None:
+        if not math.isfinite(bin_ms):
+            raise ConfigError(f"--bin-ms {bin_ms}: a time bin has a finite width")
         changes["bin_us"] = round(1000 * bin_ms)
-    if steps is not None:
-        changes["n_steps"] = steps
-    return Preprocessing.from_dict({**usual.to_dict(), **changes})
+    given = {key: value for key, value in changes.items() if value is not None}
+    return Preprocessing.from_dict({**usual.to_dict(), **given})
 
 
 def _print_inventory(inventory: "Inventory") -> None:
-    table = Table(title=f"{inventory.dataset} in {inventory.folder}", title_justify="left")
-    table.add_column("digit", justify="right")
+    table = Table(title=escape(f"{inventory.dataset} in {inventory.folder}"), title_justify="left")
+    table.add_column("class", justify="right")
     table.add_column("recordings", justify="right")
     table.add_column("missing")
-    for digit in inventory.digits:
-        table.add_row(str(digit), str(inventory.count(digit)), inventory.missing.get(digit, "nothing"))
+    for label in inventory.classes:
+        missing = inventory.missing.get(label, "nothing" if inventory.count(label) else "all recordings")
+        table.add_row(escape(str(label)), str(inventory.count(label)), escape(missing))
     Console().print(table)
 
 
@@ -250,21 +303,21 @@ def _print_info(data: "PreparedData") -> None:
     kind = "SIMULATED, no camera saw this" if attributes.get("simulated") else "real recordings"
     if data.preprocessing is None:
         kind = "arrays"
-    table = Table(title=f"{data.path}: {attributes.get('source', '?')} ({kind})", title_justify="left")
-    for column in ("split", "class", "recordings", "density", "events (median)", "duration (median)"):
+    table = Table(title=escape(f"{data.path}: {attributes.get('source', '?')} ({kind})"), title_justify="left")
+    for column in ("split", "class", "recordings", "steps", "density", "events (median)", "duration (median)"):
         table.add_column(column, justify="left" if column == "split" else "right")
     for part in data.splits:
-        for index, digit in enumerate(data.classes):
-            members = np.flatnonzero(part.labels == index)
+        for name, members in _members(data, part):
             if not len(members):
-                table.add_row(part.name, str(digit), "0", "-", "-", "-")
+                table.add_row(part.name, escape(name), "0", *["-"] * 4)
                 continue
-            density = float(np.mean([part[int(i)].mean() for i in members]))
-            events, duration = part.n_events, part.duration_us
+            density = float(np.mean([part.density(int(i)) for i in members]))
+            events, duration, lengths = part.n_events, part.duration_us, part.lengths[members]
             table.add_row(
                 part.name,
-                str(digit),
+                escape(name),
                 str(len(members)),
+                f"{lengths.min()}" if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
                 f"{100 * density:.2f} %",
                 "-" if events is None else f"{np.median(events[members]):.0f}",
                 "-" if duration is None else f"{np.median(duration[members]) / 1000:.0f} ms",
@@ -277,6 +330,18 @@ def _print_info(data: "PreparedData") -> None:
             facts.add_row(key, escape(str(value)))
     facts.add_row("fingerprint", data.fingerprint)
     console.print(facts)
+
+
+def _members(data: "PreparedData", part: "Split") -> "Iterator[tuple[str, NDArray[np.intp]]]":
+    """Each class, and which examples of the split are of it; where targets are spike patterns, all are of one."""
+    import numpy as np
+
+    if part.labels is None:
+        yield "(spike patterns)", np.arange(len(part))
+    else:
+        for index, name in enumerate(data.classes):
+            held = part.labels == index if part.labels.ndim == 1 else part.labels[:, index]
+            yield str(name), np.flatnonzero(held)
 
 
 @contextmanager

@@ -14,19 +14,15 @@ from gemsnn.cli.output import say
 from gemsnn.errors import DataError
 
 
-def is_prepared(path: Path) -> bool:
-    return path.suffix.lower() in (".h5", ".hdf5")
-
-
 def recordings_in(path: Path) -> list[Path]:
     """The recording itself, or all those in a folder and its folders."""
-    from gemsnn.events.recordings import _READERS
+    from gemsnn.events.recordings import READERS
 
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.rglob("*") if file.suffix.lower() in _READERS)
+    found = sorted(file for file in path.rglob("*") if file.suffix.lower() in READERS)
     if not found:
-        raise DataError(f"{path}: there are no recordings in this folder; they end in {', '.join(_READERS)}")
+        raise DataError(f"{path}: there are no recordings in this folder; they end in {', '.join(READERS)}")
     return found
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, Which, load
-from gemsnn.cli.inputs import check_recordings_fit, is_prepared, prepared_examples, read_inputs, recordings_in
+from gemsnn.cli.inputs import check_recordings_fit, prepared_examples, read_inputs, recordings_in
 from gemsnn.cli.output import print_table, say
 from gemsnn.errors import GemsnnError
 
@@ -31,6 +30,8 @@ def predict(
 
     Example: gemsnn predict runs/first recordings/*.aedat --json
     """
+    from gemsnn.events.container import is_prepared
+
     trained, how = load(run, model, decoder, compartments)
     if not all(map(is_prepared, files)):
         check_recordings_fit(trained, run)
@@ -47,7 +48,7 @@ def predict(
             if as_json:
                 typer.echo(json.dumps(answer))
             else:
-                table.add_row(*map(escape, _row(answer)))
+                table.add_row(*_row(answer))
     if not as_json:
         print_table(table, f"{run}: {how.kind} decoder, {how.compartments} compartments")
     if failed:
@@ -57,6 +58,8 @@ def predict(
 
 def _answers(model: Any, how: Any, path: Path) -> Iterator[dict[str, Any]]:
     """One answer per recording, or what is wrong with it."""
+    from gemsnn.events.container import is_prepared
+
     try:
         if is_prepared(path):
             for name, inputs in prepared_examples(model, path):

@@ -1,6 +1,5 @@
 """`gemsnn reproduce`: the paper's experiments, from data to a report page."""
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +10,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
-from gemsnn.errors import ConfigError
+from gemsnn.common.words import counted, plus_minus, with_interval
 
 if TYPE_CHECKING:
     from gemsnn.experiments import Finished
@@ -57,13 +56,9 @@ def reproduce(
 
     Example: gemsnn reproduce --quick --out demo
     """
-    from gemsnn.experiments import Protocol, carry_out, conclude, plan, rewrite
-    from gemsnn.experiments.display import Watch
+    from gemsnn.experiments import Protocol, carry_out, conclude, failures, own_folder, plan, rewrite
     from gemsnn.experiments.reproduce import command_line
-    from gemsnn.experiments.sweep import locally, on_cluster
     from gemsnn.training.config import parse_assignment
-    from gemsnn.training.lock import locked
-    from gemsnn.training.signals import StopSignals
 
     if report_only:
         _print_results(rewrite(out))
@@ -72,12 +67,7 @@ def reproduce(
     if seeds is not None:
         changes["seeds"] = tuple(range(seeds))
     protocol = Protocol.make("quick" if quick else "full", **changes)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--out {out}: cannot be made: {error.strerror or error}") from None
-    n_workers = workers or os.cpu_count() or 1
-    with locked(out), warnings_as_lines():
+    with own_folder(out), warnings_as_lines():
         n_recordings = sum(protocol.per_class) * len(protocol.digits)
         with Progress(transient=True, disable=data is not None or not Console().is_terminal) as bar:
             task = bar.add_task("simulating recordings", total=n_recordings)
@@ -91,33 +81,20 @@ def reproduce(
             )
         say(
             f"{protocol.name}: {len(made.runs)} runs (K = {', '.join(map(str, protocol.compartments))}; "
-            f"{len(protocol.seeds)} seeds) on {'simulated' if made.data['simulated'] else 'real'} data, "
+            f"{counted(len(protocol.seeds), 'seed')}) on {'simulated' if made.data['simulated'] else 'real'} data, "
             f"{made.data['n_train']} training and {made.data['n_test']} test recordings"
         )
-        execute = locally(n_workers) if scheduler is None else on_cluster(scheduler, say)
-        with StopSignals() as stop:
-            ended = carry_out(made, execute, Watch(Console(), made.runs, stop))
-        if any(end.status == "interrupted" for end in ended):
-            count = sum(end.status == "done" for end in ended)
-            say(f"Stopped with {count} of {len(ended)} runs done; all is saved. Go on with the same command.")
-            raise typer.Exit(stop.exit_code or 130)
-        failed = [end for end in ended if end.status == "failed"]
-        for end in failed:
-            say(f"{end.name} failed: {end.error.strip()}", error=True)
-        try:
-            finished = conclude(made, ended)
-        except ValueError as error:
-            if not failed:
-                raise
-            raise ConfigError(f"too few runs are done to conclude anything: {error}") from None
+        ended = carry_out(made.runs, Console(), workers=workers, scheduler=scheduler)
+        failed = failures(ended)
+        for line in failed:
+            say(line, error=True)
+        finished = conclude(made, ended)
     _print_results(finished)
     if failed:
         raise typer.Exit(1)
 
 
 def _print_results(finished: "Finished") -> None:
-    from gemsnn.experiments.claims import text
-
     results = finished.results
     table = Table(title="Test set, iteration chosen on validation, 95 % intervals over seeds", title_justify="left")
     few = results.protocol.few_compartments
@@ -133,14 +110,13 @@ def _print_results(finished: "Finished") -> None:
         ]
         for metric, decoder, factor, digits in shown:
             value = results.estimate(K, metric, "chosen_on_validation", decoder)
-            half = "" if value.high is None else f" ± {factor * (value.high - value.mean):.{digits}f}"
-            cells.append(f"{factor * value.mean:.{digits}f}{half}")
+            cells.append(plus_minus(value, factor, digits))
         table.add_row(str(K), *cells)
     print_table(table)
     table = Table(title="The paper's claims", title_justify="left")
     for column in ("claim", "verdict", "effect"):
         table.add_column(column)
     for claim in finished.claims:
-        table.add_row(claim.name, claim.verdict, text(claim.evidence[0].estimate))
+        table.add_row(claim.name, claim.verdict, with_interval(claim.evidence[0].estimate))
     print_table(table)
     say(f"Report: {finished.report}")

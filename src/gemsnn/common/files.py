@@ -60,6 +60,14 @@ def remove_partial_files(directory: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading; an `OSError` if it is something else, such as a pipe, which would block for ever."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, f"it is {_kind(mode)}")
+    return path.open("rb")
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn the operating system's refusals into a message that says what is wrong."""
@@ -84,5 +92,8 @@ def _refuse_special(path: Path) -> None:
     except OSError:
         return  # not there yet; if there is another reason, creating the file will tell
     if not stat.S_ISREG(mode):
-        kind = "a directory" if stat.S_ISDIR(mode) else "a device or a pipe, not a file"
-        raise WriteError(f"{path}: cannot be written: it is {kind}")
+        raise WriteError(f"{path}: cannot be written: it is {_kind(mode)}")
+
+
+def _kind(mode: int) -> str:
+    return "a directory" if stat.S_ISDIR(mode) else "a device or a pipe, not a file"

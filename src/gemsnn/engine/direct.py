@@ -11,6 +11,7 @@ The bias is a shared source with a trace of 1: the last column of the shared tra
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from typing import Any
@@ -173,6 +174,26 @@ class Learner:
             self._block, self._position = None, 0
 
     # ---- taking out -------------------------------------------------------------------------------------------------
+
+    def parameters(self) -> Parameters:
+        """A copy of the parameters as they are now; the learner goes on as if nobody had looked."""
+        clone = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(clone, name, value.copy())
+        if self._block is not None:
+            arrays = {
+                name: getattr(clone, own)
+                for name, own in (
+                    ("synaptic", "_private"), ("eligibility", "_eligibility"), ("somatic", "_somatic"),
+                    ("somatic_eligibility", "_somatic_eligibility"), ("history", "_history"),
+                    ("log_weights", "_log_weights"), ("neuron_memory", "_neuron_memory"),
+                )
+            }  # fmt: skip
+            rest = self._block._asdict().items()
+            copies = {name: value.copy() for name, value in rest if isinstance(value, np.ndarray)}
+            clone._block = self._block._replace(**{**copies, **arrays})
+        return clone.take()[0]
 
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""

@@ -1,7 +1,8 @@
 """The event form: cost follows spikes. ``event_kernel.py`` explains and computes it; this file feeds it.
 
-A window holds the spikes and post factors of past steps that still matter (gamma^age above the precision of the numbers)
-and has room for the steps to come. When it is full, what was learned is written to the weights, and the window moves on.
+A window holds the spikes and post factors of past steps that still matter (gamma^age above the precision of the
+numbers) and has room for the steps to come. When it is full, what was learned is written to the weights, and the window
+moves on.
 """
 
 from __future__ import annotations
@@ -123,10 +124,9 @@ class Learner:
 
     def _steps(self, T: int, inputs: Array, targets: Array, clamped: Array, uniforms: Array) -> Steps:
         K, n = self.n_compartments, self.network.n_neurons
-        return Steps(
-            np.ascontiguousarray(inputs).view(np.uint8), np.ascontiguousarray(targets).view(np.uint8), clamped, uniforms,
-            np.empty((T, K, n), dtype=np.bool_), np.empty((T, K)), np.empty((T, K)), np.empty((T, K)),
-        )  # fmt: skip
+        given = np.ascontiguousarray(inputs).view(np.uint8), np.ascontiguousarray(targets).view(np.uint8)
+        found = np.empty((T, K, n), dtype=np.bool_), np.empty((T, K)), np.empty((T, K)), np.empty((T, K))
+        return Steps(*given, clamped, uniforms, *found)
 
     def _advance(self, steps: Steps, T: int) -> None:
         """Through all steps, moving the window on whenever it is full."""
@@ -153,7 +153,7 @@ class Learner:
         n_basis, D = plan.taps.shape
         n_somatic = network.somatic_filter.n_basis
         has_local = rule.local is not None
-        reach = parameters.synaptic[n_hidden:, network.n_inputs : network.n_inputs + n_hidden].sum(axis=2).T
+        reach = parameters.synaptic[n_hidden:, network.n_inputs : network.n_inputs + n_hidden].sum(axis=2)
         most = max((part.size for part in plan.sources), default=0)
         return Window(
             learning_rate=f.type(rule.learning_rate),
@@ -183,7 +183,7 @@ class Learner:
             virtual=np.zeros((n_basis, n), dtype=f),
             virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
             reach=np.array(reach if has_local else reach[:0], dtype=f, order="C"),
-            reach_eligibility=np.zeros((K, n_hidden if has_local else 0, n_visible), dtype=f),
+            reach_eligibility=np.zeros((K, n_visible if has_local else 0, n_hidden), dtype=f),
             log_weights=np.zeros(K),
             processor_memory=np.zeros(rule.processor_memory(K)),
             neuron_memory=np.zeros((n_hidden, rule.neuron_memory)),
@@ -196,7 +196,9 @@ class Learner:
             gram=np.zeros((int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
             scaled=np.zeros((M * K, K), dtype=f),
             potentials=np.zeros((K, n), dtype=f),
+            whole=np.zeros((D + M) * K, dtype=np.int32),
             counts=np.zeros((D + M) * K, dtype=f),
+            turned=np.zeros((n_basis, D + 1), dtype=f),
             active=np.zeros(most, dtype=np.intp),
             fired=np.zeros((n, K), dtype=np.bool_),
             probabilities=np.zeros((n, K)),
@@ -233,7 +235,7 @@ class Learner:
     # ---- writing back, and moving on
 
     def _changes(self, w: Window) -> Array:
-        a = np.zeros_like(w.post)
+        a: Array = np.zeros_like(w.post)
         kernel.changes(w, self.network.n_hidden, a)
         return a
 
@@ -280,13 +282,17 @@ class Learner:
         """A window for more steps; what it holds stays."""
         K, D = self.n_compartments, self.plan.taps.shape[1]
         w = self._window
-        rows = {name: _longer(getattr(w, name), 0, M * K) for name in ("post", "visible_factor", "hidden_factor")}
-        if w.has_local:
-            rows["accumulated"] = _longer(w.accumulated, 0, M * K)
         self._window = w._replace(
-            **rows, fading=_longer(w.fading, 0, M), gram=_longer(w.gram, 2, M * K), scaled=_longer(w.scaled, 0, M * K),
+            fading=_longer(w.fading, 0, M),
+            post=_longer(w.post, 0, M * K),
+            visible_factor=_longer(w.visible_factor, 0, M * K),
+            hidden_factor=_longer(w.hidden_factor, 0, M * K),
+            accumulated=_longer(w.accumulated, 0, M * K),
+            gram=_longer(w.gram, 2, M * K),
+            scaled=_longer(w.scaled, 0, M * K),
+            whole=_longer(w.whole, 0, (D + M) * K),
             counts=_longer(w.counts, 0, (D + M) * K),
-        )  # fmt: skip
+        )
         self._populations = tuple(
             p._replace(
                 bits=_longer(p.bits, 1, (D + M) * len(p.products)),
@@ -320,7 +326,7 @@ class Learner:
         w = self._window
         t, begin = (int(place) for place in w.place)
         for p in self._populations:
-            kernel.begin_finite_products(p, w.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.counts)
+            kernel.begin_finite_products(p, w.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.whole, w.counts)
 
     def _restore(self, state: State) -> None:
         w, kept, K = self._window, state.kept, self.n_compartments

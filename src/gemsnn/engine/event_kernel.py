@@ -1,8 +1,8 @@
-r"""The event form of the learning kernel: cost follows spikes. Exact: no eligibility and no traces of synapses are kept.
+r"""The event form of the learning kernel: cost follows spikes. Exact, without eligibility or traces of synapses.
 
-Every rule has the form weights += eta sum_k signal_{i,k,t} <post_{i,k} pre_{j,k}>_gamma. Unrolled over a window of steps,
-with W_0 the weights when they were last written, R_t^k the traces of a population of sources, and post the factors of the
-rule, the drive of neuron i at step t through weights that change at every step is
+Every rule has the form weights += eta sum_k signal_{i,k,t} <post_{i,k} pre_{j,k}>_gamma. Unrolled over a window of
+steps, with W_0 the weights when they were last written, R_t^k the traces of a population of sources, and post the
+factors of the rule, the drive of neuron i at step t through weights that change at every step is
 
     W_t . R_t^k = W_0 . R_t^k + eta sum_{k'} sum_{s<t} a_{i,s,t}^{k'} (R_s^{k'} . R_t^k),
     a_{i,s,t}^k = post_{i,s}^k sum_{r=s}^{t-1} gamma^(r-s) signal_{i,k,r}.
@@ -11,8 +11,8 @@ What is needed, follows from spikes; the five points below are functions of this
 
 1. Drive (``gather``, ``drive``). W_0 . R_t is a short filter over q_t, the sum of the weight rows of the sources that
    spiked at t: one row is added for each spike. For exponentials whose memory nothing has left yet it is a recursion.
-2. Scalar products (``count_pairs``, ``finite_products``, ``recursive_products``). R_s . R_t is two short filters over the
-   number of sources that spiked both at s and at t, which is a population count of bit-packed spikes.
+2. Scalar products (``count_pairs``, ``finite_products``, ``recursive_products``). R_s . R_t is two short filters over
+   the number of sources that spiked both at s and at t, which is a population count of bit-packed spikes.
 3. Learning (``advance``). Where all hidden neurons share a signal, the sum over r is one number for each (s, k) and
    multiplies the scalar products; else a is brought up to date neuron by neuron.
 4. A neuron has no synapse to itself, but its scalar products contain its own trace: that synapse is learned virtually,
@@ -33,7 +33,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from gemsnn.engine.firing import compete, log_sigmoid, sigmoid, winner
+from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, winner
 from gemsnn.engine.jit import FASTMATH, jit
 
 
@@ -81,7 +81,7 @@ class Window(NamedTuple):
     circuits: Any  # CircuitTable
     segment: Any  # (n_segments, 3): first row, last row, class; no segment has both hidden and visible neurons
     own_source: Any  # (n_neurons,) bool: its own spikes are among its scalar products
-    reaches: Any  # (n_hidden, n_visible) bool: synapses from hidden to visible
+    reaches: Any  # (n_visible, n_hidden) bool: synapses from hidden to visible
     has_memory: Any  # (n_neurons,) bool
     # what goes on from step to step
     time: Any  # (1,): steps so far
@@ -94,8 +94,8 @@ class Window(NamedTuple):
     own_trace: Any  # (K, n_basis, n_neurons) f: of a neuron's spikes through the synaptic filter
     virtual: Any  # (n_basis, n_neurons) f: the synapse that is not there
     virtual_eligibility: Any  # (K, n_basis, n_neurons) f
-    reach: Any  # (n_hidden, n_visible) f
-    reach_eligibility: Any  # (K, n_hidden, n_visible) f
+    reach: Any  # (n_visible, n_hidden) f
+    reach_eligibility: Any  # (K, n_visible, n_hidden) f
     log_weights: Any  # (K,)
     processor_memory: Any
     neuron_memory: Any  # (n_hidden, m)
@@ -110,7 +110,9 @@ class Window(NamedTuple):
     gram: Any  # (n_classes, K, M * K) f
     scaled: Any  # (M * K, K) f
     potentials: Any  # (K, n_neurons) f
+    whole: Any  # ((D + M) * K,) int32
     counts: Any  # ((D + M) * K,) f
+    turned: Any  # (n_basis, D + 1) f: the taps, in the order of the slots of ``recent``
     active: Any  # (most sources,) intp
     fired: Any  # (n_neurons, K) bool
     probabilities: Any  # (n_neurons, K)
@@ -239,20 +241,23 @@ def take_in(p: Population, taps: Any, decay: Any, recursive: bool, time: int, co
 
 
 @jit(fastmath=FASTMATH)
-def count_pairs(bits: Any, mine: int, first: int, last: int, counts: Any) -> None:
-    """For columns ``first`` to ``last`` - 1: how many sources spike there and in column ``mine``."""
-    whole = np.zeros(last - first, dtype=np.int32)
+def count_pairs(bits: Any, mine: int, first: int, last: int, whole: Any, counts: Any) -> None:
+    """For columns ``first`` to ``last`` - 1: how many sources spike there and in column ``mine``; counted as int32."""
+    for c in range(first, last):
+        whole[c] = 0
     for w in range(bits.shape[0]):
         row, word = bits[w], bits[w, mine]
         if word != np.uint64(0):
             for c in range(first, last):
-                whole[c - first] += np.int32(_count_ones(row[c] & word))  # type: ignore[call-arg]
+                whole[c] += np.int32(_count_ones(row[c] & word))  # type: ignore[call-arg]
     for c in range(first, last):
-        counts[c] = whole[c - first]
+        counts[c] = whole[c]
 
 
 @jit(fastmath=FASTMATH)
-def finite_products(p: Population, taps: Any, time: int, t: int, begin: int, counts: Any) -> None:
+def finite_products(
+    p: Population, taps: Any, time: int, t: int, begin: int, whole: Any, counts: Any, turned: Any
+) -> None:
     """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter."""
     n_basis, D = taps.shape
     K = p.impulse.shape[1]
@@ -260,7 +265,7 @@ def finite_products(p: Population, taps: Any, time: int, t: int, begin: int, cou
     for k in range(K):
         # x_{t-1} with all spikes that the traces of the window contain.
         earliest = max(min(begin, t - 2), 0)
-        count_pairs(p.bits, position * K + k, earliest * K, (position + 1) * K, counts)
+        count_pairs(p.bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
         newest = (time - 1) % (D + 1)
         for back in range(min(D, time - 1) + 1):
             older = (time - 1 - back) % (D + 1)
@@ -278,17 +283,21 @@ def finite_products(p: Population, taps: Any, time: int, t: int, begin: int, cou
                     half[c] += tap * counts[c + shift]
     if begin < t:
         # The newest trace, R_{t-1}, with the spikes of the steps before.
+        for basis in range(n_basis):
+            turned[basis, (time - 1) % (D + 1)] = 0
+            for lag in range(1, D + 1):
+                turned[basis, (time - 1 - lag) % (D + 1)] = taps[basis, lag - 1] if lag < time else taps.dtype.type(0)
         for back in range(1, min(D, time)):
             before = time - 1 - back
             for k in range(K):
+                together_k, halves = p.recent[before % (D + 1), k], p.half[before % D, k]
                 for basis in range(n_basis):
-                    half = p.half[before % D, k, basis, (t - 1) * K : t * K]
+                    tap_row = turned[basis]
                     for other in range(K):
-                        half[other] = 0
-                    for lag in range(1, min(D, time - 1) + 1):
-                        tap, row = taps[basis, lag - 1], p.recent[before % (D + 1), k, (time - 1 - lag) % (D + 1)]
-                        for other in range(K):
-                            half[other] += tap * row[other]
+                        half_sum = taps.dtype.type(0)
+                        for place in range(D + 1):
+                            half_sum += tap_row[place] * together_k[place, other]
+                        halves[basis, (t - 1) * K + other] = half_sum
     for k in range(K):
         products = p.products[k]
         for c in range(begin * K, t * K):
@@ -301,7 +310,7 @@ def finite_products(p: Population, taps: Any, time: int, t: int, begin: int, cou
 
 
 @jit(fastmath=FASTMATH)
-def recursive_products(p: Population, taps: Any, decay: Any, time: int, t: int, counts: Any) -> None:
+def recursive_products(p: Population, taps: Any, decay: Any, time: int, t: int, whole: Any, counts: Any) -> None:
     """The same for exponentials, of all steps of the window, while nothing has left their memory."""
     n_basis, D = taps.shape
     K = p.impulse.shape[1]
@@ -315,7 +324,7 @@ def recursive_products(p: Population, taps: Any, decay: Any, time: int, t: int, 
             for other in range(K):  # the newest column begins with R_{t-1} . R_{t-1}
                 p.by_basis[k, basis, (t - 1) * K + other] = p.squares[basis, k, other]
     for k in range(K):
-        count_pairs(p.bits, newest * K + k, oldest * K, (newest + 1) * K, counts)
+        count_pairs(p.bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
         for basis in range(n_basis):
             fade, tap, product = decay[basis], taps[basis, 0], p.by_basis[k, basis]
             for other in range(K):
@@ -344,14 +353,14 @@ def recursive_products(p: Population, taps: Any, decay: Any, time: int, t: int, 
 
 
 @jit(fastmath=FASTMATH)
-def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: int, counts: Any) -> None:
+def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: int, whole: Any, counts: Any) -> None:
     """Make what :func:`finite_products` keeps from step to step, where the recursion was used before."""
     n_basis, D = taps.shape
     K = p.impulse.shape[1]
     for back in range(min(D + 1, time)):
         position, when = D + t - 1 - back, time - 1 - back
         for k in range(K):
-            count_pairs(p.bits, position * K + k, 0, (D + t) * K, counts)
+            count_pairs(p.bits, position * K + k, 0, (D + t) * K, whole, counts)
             for other_back in range(min(D + 1, time)):
                 for other in range(K):
                     p.recent[when % (D + 1), k, (time - 1 - other_back) % (D + 1), other] = counts[
@@ -382,10 +391,10 @@ def advance(
     taps, decay, recursive = w.taps, w.decay, w.recursive
     post, potentials, gram, scaled = w.post, w.potentials, w.gram, w.scaled
     own_trace, somatic_trace = w.own_trace, w.somatic_trace
-    log_weights, circuits = w.log_weights, w.circuits
+    log_weights = w.log_weights
     importance, visible_signal, hidden_signal = np.empty(K), np.empty(K), np.empty(K)
     errors, shares = np.empty((K, n_visible), dtype=taps.dtype), np.empty(n)
-    log_probability = np.empty((K, n_visible))
+    log_probability, reach = np.empty((K, n_visible)), np.empty((n_hidden, n_visible), dtype=taps.dtype)
     n_segments = w.segment.shape[0]
 
     for step in range(first, last):
@@ -401,9 +410,9 @@ def advance(
             if time > 0:
                 take_in(p, taps, decay, recursive, time, D + t - 1, w.active)
                 if recursive:
-                    recursive_products(p, taps, decay, time, t, w.counts)
+                    recursive_products(p, taps, decay, time, t, w.whole, w.counts)
                 else:
-                    finite_products(p, taps, time, t, begin, w.counts)
+                    finite_products(p, taps, time, t, begin, w.whole, w.counts, w.turned)
             if p.mean.shape[0]:
                 total = zero
                 for lag in range(1, min(D, time) + 1):
@@ -489,9 +498,11 @@ def advance(
                     errors[k, i - n_hidden] = w.factors[i, k]
             broadcast(w.settings, log_weights, importance, w.processor_memory, visible_signal, hidden_signal)
             if w.has_local:
-                local(
-                    w.settings, hidden_signal, errors, w.reach, w.fired[:n_hidden], w.neuron_memory, w.signal
-                )  # fmt: skip
+                for x in range(n_visible):
+                    row = w.reach[x]
+                    for h in range(n_hidden):
+                        reach[h, x] = row[h]
+                local(w.settings, hidden_signal, errors, reach, w.fired[:n_hidden], w.neuron_memory, w.signal)
         elif w.has_local:
             for i in range(n_hidden):
                 for k in range(K):
@@ -525,9 +536,8 @@ def advance(
                 pack(steps.inputs[step, p.first : p.first + p.size], p.bits, D + t)
             else:
                 for k in range(1 if p.shared else K):
-                    pack(
-                        steps.spikes[step, k, p.first : p.first + p.size], p.bits, (D + t) * (1 if p.shared else K) + k
-                    )
+                    column = D + t if p.shared else (D + t) * K + k
+                    pack(steps.spikes[step, k, p.first : p.first + p.size], p.bits, column)
         w.time[0] = time + 1
         w.place[0] = t + 1
 
@@ -537,17 +547,31 @@ def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int
     """Add sum_m scaled[m, k] post[m, i] to the potentials of rows ``first`` to ``last`` - 1."""
     K = potentials.shape[0]
     four = begin + (end - begin) // 4 * 4
-    for k in range(K):
-        potential = potentials[k]
+    for k in range(0, K - 1, 2):
+        left, right = potentials[k], potentials[k + 1]
         for m in range(begin, four, 4):
             f0, f1, f2, f3 = scaled[m, k], scaled[m + 1, k], scaled[m + 2, k], scaled[m + 3, k]
+            g0, g1, g2, g3 = scaled[m, k + 1], scaled[m + 1, k + 1], scaled[m + 2, k + 1], scaled[m + 3, k + 1]
             p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
             for i in range(first, last):
-                potential[i] += f0 * p0[i] + f1 * p1[i] + f2 * p2[i] + f3 * p3[i]
+                left[i] += f0 * p0[i] + f1 * p1[i] + f2 * p2[i] + f3 * p3[i]
+                right[i] += g0 * p0[i] + g1 * p1[i] + g2 * p2[i] + g3 * p3[i]
         for m in range(four, end):
-            f0, p0 = scaled[m, k], post[m]
+            f0, g0, p0 = scaled[m, k], scaled[m, k + 1], post[m]
             for i in range(first, last):
-                potential[i] += f0 * p0[i]
+                left[i] += f0 * p0[i]
+                right[i] += g0 * p0[i]
+    if K % 2:
+        left = potentials[K - 1]
+        for m in range(begin, four, 4):
+            f0, f1, f2, f3 = scaled[m, K - 1], scaled[m + 1, K - 1], scaled[m + 2, K - 1], scaled[m + 3, K - 1]
+            p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
+            for i in range(first, last):
+                left[i] += f0 * p0[i] + f1 * p1[i] + f2 * p2[i] + f3 * p3[i]
+        for m in range(four, end):
+            f0, p0 = scaled[m, K - 1], post[m]
+            for i in range(first, last):
+                left[i] += f0 * p0[i]
 
 
 @jit(fastmath=FASTMATH)
@@ -574,18 +598,18 @@ def _fire(w: Window, steps: Steps, step: int, n_hidden: int, shares: Any, log_pr
     clamped, circuits = steps.clamped[step], w.circuits
     for k in range(K):
         potential, spikes = w.potentials[k], steps.spikes[step, k]
-        for i in range(n):
+        sigmoids(potential, shares)
+        uniforms = steps.uniforms[step, k]
+        for i in range(n_hidden if clamped else n):
+            spikes[i] = uniforms[i] < shares[i]
+        for i in range(n_hidden, n):
+            if clamped:
+                spikes[i] = steps.targets[step, i - n_hidden] != 0
             u = np.float64(potential[i])
-            probability = sigmoid(u)
-            if i >= n_hidden and clamped:
-                spike = steps.targets[step, i - n_hidden] != 0
-            else:
-                spike = steps.uniforms[step, k, i] < probability
-            if i >= n_hidden:
-                log_probability[k, i - n_hidden] = log_sigmoid(u if spike else -u)
-            w.fired[i, k] = spike
-            spikes[i] = spike
-            w.probabilities[i, k] = probability
+            log_probability[k, i - n_hidden] = log_sigmoid(u if spikes[i] else -u)
+        for i in range(n):
+            w.fired[i, k] = spikes[i]
+            w.probabilities[i, k] = shares[i]
         for c in range(len(circuits.silent)):
             members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
             is_visible = members[0] >= n_hidden
@@ -640,15 +664,18 @@ def _learn_directly(
                 eligibility[i] = e
                 weight[i] += rate[i] * e * w.own_source[i]
         if w.has_local:
-            for h in range(n_hidden):
-                trace_sum = dtype.type(0)
-                for basis in range(w.own_trace.shape[1]):
-                    trace_sum += w.own_trace[k, basis, h]
-                eligibility_row, reach, reaches = w.reach_eligibility[k, h], w.reach[h], w.reaches[h]
-                for x in range(n - n_hidden):
-                    e = gamma * eligibility_row[x] + post[n_hidden + x] * trace_sum
-                    eligibility_row[x] = e
-                    reach[x] += rate[n_hidden + x] * e * reaches[x]
+            traces = np.zeros(n_hidden, dtype=dtype)  # summed over the bases
+            for basis in range(w.own_trace.shape[1]):
+                trace = w.own_trace[k, basis]
+                for h in range(n_hidden):
+                    traces[h] += trace[h]
+            for x in range(n - n_hidden):
+                error, step_size = post[n_hidden + x], rate[n_hidden + x]
+                eligibility, reach, reaches = w.reach_eligibility[k, x], w.reach[x], w.reaches[x]
+                for h in range(n_hidden):
+                    e = gamma * eligibility[h] + error * traces[h]
+                    eligibility[h] = e
+                    reach[h] += step_size * e * reaches[h]
 
 
 @jit(fastmath=FASTMATH)
@@ -771,7 +798,7 @@ def write_back(
 
 @jit(fastmath=FASTMATH)
 def _add_rows(weights: Any, change: Any, when: Any, first: int, last: int, left: int, right: int) -> None:
-    """Add the rows when[first : last] of the change to the weights, four at a time, in columns ``left`` to ``right``."""
+    """Add the rows when[first : last] of the change to the weights, four at a time, between two columns."""
     four = first + (last - first) // 4 * 4
     for a in range(first, four, 4):
         row0, row1, row2, row3 = change[when[a]], change[when[a + 1]], change[when[a + 2]], change[when[a + 3]]
@@ -819,7 +846,7 @@ def _filter_backwards(taps: Any, decay: Any, begin: int, D: int, K: int, k: int,
 @jit(fastmath=FASTMATH)
 def take_in_again(p: Population, taps: Any, decay: Any, recursive: bool, time: int, t: int, active: Any) -> None:
     """What the filters hold, with the weights as they are now: the spikes of all steps but the newest."""
-    D, K, n_basis, n = p.impulse.shape
+    D = p.impulse.shape[0]
     if recursive:
         p.filtered[:] = 0
     for back in range(min(D, time), 1, -1):

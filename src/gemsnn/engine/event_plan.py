@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class Plan(NamedTuple):
     sources: tuple[Sources, ...]
     segments: NDArray[np.intp]  # (n_segments, 3): first row, last row, class
     own_source: NDArray[np.bool_]  # (n_neurons,)
-    reaches: NDArray[np.bool_]  # (n_hidden, n_visible)
+    reaches: NDArray[np.bool_]  # (n_visible, n_hidden)
     taps: NDArray[Any]  # (n_basis, D)
     decay: NDArray[Any]  # (n_basis,): of exponentials
     exponential: bool
@@ -44,7 +45,7 @@ class Plan(NamedTuple):
 
 @lru_cache(maxsize=16)
 def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | None:
-    """Arrange sources and neurons, or None if the graph has too many parts.
+    """Arrange sources and neurons, or None if the graph has too many parts, or no synapse.
 
     ``free`` if visible neurons may run freely, and so spike differently in each compartment.
     """
@@ -60,7 +61,7 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
     rows = _runs(filled, 0, n_hidden) + _runs(filled, n_hidden, n)
     columns = filled.T
     bounds = (0, n_inputs, n_inputs + n_hidden, network.n_sources)
-    parts = [_runs(columns, first, last) for first, last in zip(bounds, bounds[1:], strict=False)]
+    parts = [_runs(columns, first, last) for first, last in pairwise(bounds)]
     if len(rows) > MOST_PARTS or sum(map(len, parts)) > MOST_PARTS:
         return None
     patterns = [filled[first].tobytes() for first, _ in rows]
@@ -74,6 +75,8 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
                 shared = kind == 0 or (kind == 2 and not free)
                 start = first - (0 if kind == 0 else n_inputs)
                 sources.append(Sources(start, last - first, kind == 0, shared, slice(first, last), feeds))
+    if not sources:
+        return None
     history = history_format(network.memory)
     synaptic, somatic = network.synaptic_filter, network.somatic_filter
     exponential = isinstance(synaptic, Exponential)
@@ -84,7 +87,7 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
             [(first, last, classes[p]) for (first, last), p in zip(rows, patterns, strict=True)], dtype=np.intp
         ),
         own_source=filled[own, n_inputs + own] & ~topology.mask[own, n_inputs + own],
-        reaches=np.ascontiguousarray(topology.mask[n_hidden:, n_inputs : n_inputs + n_hidden].T),
+        reaches=np.ascontiguousarray(topology.mask[n_hidden:, n_inputs : n_inputs + n_hidden]),
         taps=synaptic.taps.astype(dtype),
         decay=decay.astype(dtype),
         exponential=exponential,
@@ -101,4 +104,4 @@ def _runs(rows: NDArray[np.bool_], first: int, last: int) -> list[tuple[int, int
         return []
     changes = first + 1 + np.flatnonzero((rows[first + 1 : last] != rows[first : last - 1]).any(axis=1))
     bounds = [first, *changes.tolist(), last]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine.firing import LEAST_POTENTIAL
 from gemsnn.engine.jit import jit
 
 HIDDEN, VISIBLE = 0, 1
@@ -114,9 +115,6 @@ class Given:
             np.log(out, out=out)
         # A uniform of 0 is below every sigmoid that is not itself 0 in double precision.
         np.maximum(out, LEAST_POTENTIAL, out=out)
-
-
-LEAST_POTENTIAL = -745.2  # below it, sigmoid is 0
 
 
 @jit(error_model="numpy")

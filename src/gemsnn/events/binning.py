@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.records import Events, as_events
+from gemsnn.events.spikelist import MOST_STEPS, SpikeList, check_size
 
 Span = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 
@@ -21,7 +22,8 @@ class Preprocessing(BaseModel):
                                                             column = (x - x_range[0]) // downsample,
 
     where plane is 0 if polarities are merged, else the polarity (OFF first, then ON). A cell is 1 if any event fell in
-    it. Events outside the crop, and after the last bin, are left out; a short recording is padded with silence.
+    it. Events outside the crop, and after the last bin, are left out; a short recording is padded with silence. Without
+    `n_steps` each recording has as many steps as its last event needs.
 
     Examples
     --------
@@ -41,10 +43,10 @@ class Preprocessing(BaseModel):
     """First and last row kept; all if not given."""
     downsample: int = Field(default=1, gt=0)
     """Side of the square of pixels that becomes one cell."""
-    bin_us: int = Field(gt=0)
+    bin_us: int = Field(gt=0, lt=1 << 62)
     """Width of a time bin in microseconds."""
-    n_steps: int = Field(gt=0)
-    """Number of time bins T."""
+    n_steps: int | None = Field(default=None, gt=0, lt=MOST_STEPS)
+    """Number of time bins T; as many as each recording has if not given."""
     polarity: Literal["merged", "separate"] = "merged"
     """Whether ON and OFF events are inputs of their own."""
     start_us: int | None = None
@@ -59,6 +61,8 @@ class Preprocessing(BaseModel):
                 raise ValueError(f"{name} = {span} must be (first, last) inside 0..{self.sensor_size[size] - 1}")
         if self.n_columns == 0 or self.n_rows == 0:
             raise ValueError(f"downsample = {self.downsample} is larger than the crop")
+        if self.n_steps is not None:
+            check_size(self.n_steps, self.n_inputs, "n_steps")
         return self
 
     @property
@@ -104,33 +108,44 @@ class Preprocessing(BaseModel):
             raise ConfigError(f"preprocessing: {_first_complaint(error)}") from None
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
-        """Turn events into spikes, (n_steps, n_inputs)."""
-        planes = self.planes(events, name)
-        if self.polarity == "merged":
-            return planes.any(axis=1).reshape(self.n_steps, -1)
-        return planes.reshape(self.n_steps, -1)
+        """Turn events into spikes, (T, n_inputs)."""
+        return self.spikes(events, name).to_array(self.n_inputs)
 
     def planes(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
-        """Cells with both polarities apart, OFF then ON: (n_steps, 2, n_rows, n_columns)."""
+        """Cells with both polarities apart, OFF then ON: (T, 2, n_rows, n_columns)."""
+        spikes = self.spikes(events, name)
+        return spikes.to_array(2 * self.n_rows * self.n_columns).reshape(spikes.n_steps, 2, *self.grid)
+
+    def spikes(self, events: Events, name: str = "events") -> SpikeList:
+        """Turn events into a list of spikes, both polarities apart: index = plane * n_rows * n_columns + cell.
+
+        Modulo `n_inputs`, that is the input: merging means to forget the plane.
+        """
         events = as_events(events, name)
-        grid = np.zeros((self.n_steps, 2, self.n_rows, self.n_columns), dtype=np.bool_)
         if not len(events):
-            return grid
+            return SpikeList.from_pairs(events["t"], events["t"], self.n_steps or 1)
         x, y, t = events["x"].astype(np.int64), events["y"].astype(np.int64), events["t"]
         outside = (x < 0) | (x >= self.sensor_size[0]) | (y < 0) | (y >= self.sensor_size[1])
         if outside.any():
             i = int(np.argmax(outside))
             width, height = self.sensor_size
             raise DataError(f"{name}: event {i} at x = {x[i]}, y = {y[i]} lies outside the {width} x {height} sensor")
-        start = int(t.min()) if self.start_us is None else self.start_us
+        first, last = int(t.min()), int(t.max())
+        start = first if self.start_us is None else self.start_us
+        if max(abs(last - start), abs(first - start)) >= 1 << 62:
+            raise DataError(f"{name}: times run from {first} to {last}, which no recording in microseconds does")
+        n_steps = self.n_steps or max(1, (last - start) // self.bin_us + 1)
+        check_size(n_steps, self.n_inputs, name)
         step = (t - start) // self.bin_us
         column = (x - self.columns[0]) // self.downsample
         row = (y - self.rows[0]) // self.downsample
-        kept = (step >= 0) & (step < self.n_steps)
+        kept = (step >= 0) & (step < n_steps)
         kept &= (column >= 0) & (column < self.n_columns) & (row >= 0) & (row < self.n_rows)
-        plane = events["p"][kept].astype(np.int64)
-        grid[step[kept], plane, row[kept], column[kept]] = True
-        return grid
+        plane = events["p"].astype(np.int64)
+        index = (plane * self.n_rows + row) * self.n_columns + column
+        width = 2 * self.n_rows * self.n_columns
+        step, index = np.divmod(np.unique(step[kept] * width + index[kept]), width)
+        return SpikeList.from_pairs(step, index, n_steps)
 
 
 def bin_events(
@@ -138,14 +153,14 @@ def bin_events(
     *,
     sensor_size: tuple[int, int],
     bin_us: int,
-    n_steps: int,
+    n_steps: int | None = None,
     x_range: tuple[int, int] | None = None,
     y_range: tuple[int, int] | None = None,
     downsample: int = 1,
     polarity: Literal["merged", "separate"] = "merged",
     start_us: int | None = None,
 ) -> NDArray[np.bool_]:
-    """Turn events into spikes, (n_steps, n_inputs): 1 where any event fell into the cell and time bin.
+    """Turn events into spikes, (T, n_inputs): 1 where any event fell into the cell and time bin.
 
     Parameters
     ----------
@@ -154,7 +169,7 @@ def bin_events(
     sensor_size
         Columns and rows of the sensor.
     bin_us, n_steps
-        Width of a time bin in microseconds, and how many there are.
+        Width of a time bin in microseconds, and how many there are; as many as the recording has if not given.
     x_range, y_range
         First and last column and row to keep.
     downsample
@@ -166,7 +181,7 @@ def bin_events(
 
     Returns
     -------
-    (n_steps, n_inputs) bool
+    (T, n_inputs) bool
         Inputs are ordered plane, row (y), column (x), the column running fastest; see `Preprocessing`.
 
     Examples

@@ -7,13 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from gemsnn.errors import DataError
-from gemsnn.events.aedat import parse_aedat, parse_header
+from gemsnn.events.aedat import read_aedat_header
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.files import read_bytes
-from gemsnn.events.layouts import Inventory, Recording
-from gemsnn.events.nmnist import parse_nmnist
-from gemsnn.events.prepared import SPLITS, Example, PreparedWriter, SplitName, example_from_events, stratified_split
-from gemsnn.events.records import Events
+from gemsnn.events.datasets.inventory import Inventory, Recording
+from gemsnn.events.prepared import Content, Example, PreparedWriter, SplitName, example_from_events, stratified_split
 
 SplitChoice = Literal["auto", "official", "stratified"]
 
@@ -35,16 +32,16 @@ def import_recordings(
     Parameters
     ----------
     inventory
-        From `find_mnist_dvs` or `find_nmnist`.
+        From `find_dataset`, or a function like `find_mnist_dvs` or `find_folder`.
     out
         The prepared file; it appears only once complete.
     preprocessing
         Choices other than the data set's usual ones.
     split
-        `"official"`: as the data set says. `"stratified"`: `test_fraction` of each digit, drawn with `seed`. `"auto"`:
-        official if that gives every digit both training and test recordings, else stratified.
+        `"official"`: as the data set says. `"stratified"`: `test_fraction` of each class, drawn with `seed`. `"auto"`:
+        official if that gives every class both training and test recordings, else stratified.
     allow_missing
-        Keep a digit as a class although there is no recording of it; without this it is a `DataError`.
+        Keep a class although there is no recording of it; without this it is a `DataError`.
     skip_damaged
         Leave unreadable recordings out, and record their names, instead of stopping at the first.
     advance
@@ -55,12 +52,12 @@ def import_recordings(
     dict
         What was recorded in the file about source and split.
     """
-    if inventory.missing_digits and not allow_missing:
-        absent = ", ".join(str(digit) for digit in inventory.missing_digits)
-        there = ", ".join(str(d) for d in inventory.digits if d not in inventory.missing_digits)
+    if inventory.missing_classes and not allow_missing:
+        absent = ", ".join(str(label) for label in inventory.missing_classes)
+        there = " ".join(str(label) for label in inventory.classes if label not in inventory.missing_classes)
         raise DataError(
-            f"{inventory.folder}: no recordings of digit {absent}, so this would not be a classification set; "
-            f"ask for --digits {there.replace(',', '')}, or pass --allow-missing to keep a class without recordings"
+            f"{inventory.folder}: no recordings of {absent}, so this would not be a classification set; ask for "
+            f"{there} only (--digits {there}), or pass --allow-missing to keep a class without recordings"
         )
     recordings = inventory.recordings
     skipped: list[str] = []
@@ -73,8 +70,8 @@ def import_recordings(
         names = [recording.official_split or "train" for recording in recordings]
         recorded: dict[str, Any] = {"kind": "official"}
     else:
-        digits = np.array([recording.digit for recording in recordings])
-        names = stratified_split(digits, test_fraction, seed).tolist()
+        labels = np.array([inventory.classes.index(recording.label) for recording in recordings])
+        names = stratified_split(labels, test_fraction, seed).tolist()
         recorded = {"kind": "stratified", "test_fraction": test_fraction, "seed": seed}
 
     choices = preprocessing or inventory.preprocessing
@@ -82,9 +79,8 @@ def import_recordings(
     attributes = {
         "source": f"{inventory.dataset} layout, gemsnn simulator" if simulated else inventory.dataset,
         "simulated": simulated,
-        "digits": list(inventory.digits),
         "split": recorded,
-        "missing": {str(digit): what for digit, what in inventory.missing.items()},
+        "missing": {str(label): what for label, what in inventory.missing.items()},
         "skipped": skipped,
         **inventory.details,
     }
@@ -93,46 +89,29 @@ def import_recordings(
         for recording, name in zip(recordings, names, strict=True):
             if _says_simulated(recording) != simulated:
                 raise DataError(
-                    f"{recording.path}: {'a real' if simulated else 'a simulated'} recording among "
+                    f"{recording.path or recording.name}: {'a real' if simulated else 'a simulated'} recording among "
                     f"{'simulated' if simulated else 'real'} ones; keep them in folders of their own"
                 )
-            events = _read(recording)
-            label = inventory.digits.index(recording.digit)
-            relative = str(recording.path.relative_to(inventory.folder))
-            yield example_from_events(events, choices, name, label, relative)
+            label = inventory.classes.index(recording.label)
+            yield example_from_events(recording.read(), choices, name, label, recording.name)
 
-    with PreparedWriter(
-        out,
-        counts={name: names.count(name) for name in SPLITS},
-        classes=inventory.digits,
-        n_steps=choices.n_steps,
-        n_inputs=choices.n_inputs,
-        attributes=attributes,
-        preprocessing=choices,
-    ) as writer:
+    with PreparedWriter(out, Content.of_recordings(inventory.classes, choices, attributes)) as writer:
         for example in examples():
             writer.add(example)
             advance()
     return attributes
 
 
-def _read(recording: Recording) -> Events:
-    data = read_bytes(recording.path)
-    parse = parse_aedat if recording.path.suffix == ".aedat" else parse_nmnist
-    return parse(data, str(recording.path))
-
-
 def _says_simulated(recording: Recording) -> bool:
-    if recording.path.suffix != ".aedat":
-        return False
-    return parse_header(read_bytes(recording.path), str(recording.path)).simulated
+    path = recording.path
+    return path is not None and path.suffix.lower() == ".aedat" and read_aedat_header(path).simulated
 
 
 def _readable(recordings: tuple[Recording, ...]) -> tuple[tuple[Recording, ...], list[str]]:
     good, skipped = [], []
     for recording in recordings:
         try:
-            _read(recording)
+            recording.read()
             good.append(recording)
         except DataError as error:
             skipped.append(str(error))

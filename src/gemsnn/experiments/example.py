@@ -59,7 +59,7 @@ def _picture(data: PreparedData, index: int) -> NDArray[np.float64] | None:
     if choices is None:
         return None
     planes = data.test.planes(index, choices.grid)
-    if planes is None:
+    if planes is None or planes.shape[1] != 2:
         return None
     T = len(planes)
     window = planes[T // 4 : T // 4 + max(1, T // 20)]

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,7 @@ from matplotlib.ticker import (
 from numpy.typing import NDArray
 
 from gemsnn.common.files import write_whole
+from gemsnn.common.words import printable
 from gemsnn.experiments.claims import CHOICE_NAMES
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.results import Choice, DecoderName, Results
@@ -86,8 +89,8 @@ def costs(results: Results) -> Panel:
 
         _against_K(axes, results, load, GREEN, "-", "broadcast load", log=False)
         _against_K(other, results, spikes, VIOLET, "--", "hidden spikes", "s", log=False)
-        _name(axes, "reals broadcast a step", GREEN)
-        _name(other, "hidden spikes a step", VIOLET)
+        _name(axes, "reals broadcast per step", GREEN)
+        _name(other, "hidden spikes per step", VIOLET)
         for each in (axes, other):
             each.set_ylim(bottom=0)
 
@@ -148,7 +151,7 @@ def choices(results: Results, metric: str) -> Panel:
 def decoders(results: Results, metric: str) -> Panel:
     """A test figure against K, for each way to read out, at the iteration chosen on validation."""
     few = results.protocol.few_compartments
-    names: dict[DecoderName, str] = {"vote": "vote, K^I = K", "few": f"vote, K^I = {few}", "likelihood": "likelihood"}
+    names: dict[DecoderName, str] = {"vote": "vote, Kᴵ = K", "few": f"vote, Kᴵ = {few}", "likelihood": "likelihood"}
 
     def draw(axes: Axes) -> None:
         styles = zip(names.items(), (ORANGE, VIOLET, BLUE), "sdo", ASIDE, strict=True)
@@ -159,7 +162,7 @@ def decoders(results: Results, metric: str) -> Panel:
                 partial(_estimate, results, metric, "chosen_on_validation", decoder),
                 colour,
                 "-",
-                name.replace("K^I", "$K^I$"),
+                name,
                 marker,
                 aside=aside,
             )
@@ -171,7 +174,7 @@ def decoders(results: Results, metric: str) -> Panel:
 def reliability(results: Results, K: int, decoder: DecoderName, choice: Choice) -> Panel:
     """Accuracy against confidence, bin by bin, the seeds' test predictions put together."""
     few = results.protocol.few_compartments
-    names = {"vote": f"vote, $K^I$ = {K}", "few": f"vote, $K^I$ = {few}", "likelihood": "likelihood"}
+    names = {"vote": f"vote, Kᴵ = {K}", "few": f"vote, Kᴵ = {few}", "likelihood": "likelihood"}
 
     def draw(axes: Axes) -> None:
         counts, confidence, accuracy = pooled_reliability(results, K, decoder, choice)
@@ -222,9 +225,9 @@ def input_picture(shown: Shown) -> Panel:
             axes.imshow(_two_colours(*shown.picture), interpolation="none")
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
-        axes.set_title(f"input: {shown.label}", fontsize=9)
+        axes.set_title(f"input: {printable(shown.label)}", fontsize=9)
 
-    return Panel(draw, f"Test example of class {shown.label}", (3.4, 3.1))
+    return Panel(draw, f"Test example of class {printable(shown.label)}", (3.4, 3.1))
 
 
 def hidden_raster(shown: Shown) -> Panel:
@@ -239,7 +242,7 @@ def hidden_raster(shown: Shown) -> Panel:
 
 
 def visible_raster(shown: Shown) -> Panel:
-    """Spikes of the visible neurons in all compartments, a band a class."""
+    """Spikes of the visible neurons in all compartments, one band per class."""
 
     def draw(axes: Axes) -> None:
         K, C = shown.n_compartments, len(shown.classes)
@@ -247,11 +250,11 @@ def visible_raster(shown: Shown) -> Panel:
         colours = [(ORANGE, BLUE, GREEN, VIOLET)[c % 4] for c in range(C) for _ in range(K)]
         image = np.concatenate([_dots(row[None], colour) for row, colour in zip(bands, colours, strict=True)])
         axes.imshow(image, aspect="auto", interpolation="none")
-        axes.set_yticks(K * (np.arange(C) + 0.5) - 0.5, [str(c) for c in shown.classes])
+        axes.set_yticks(K * (np.arange(C) + 0.5) - 0.5, [printable(c) for c in shown.classes])
         for c in range(1, C):
             axes.axhline(c * K - 0.5, color=INK, lw=0.8)
         axes.grid(False)
-        axes.set(xlabel="time step", ylabel="class (a line a compartment)")
+        axes.set(xlabel="time step", ylabel="class (one line per compartment)")
         axes.set_title(f"visible spikes, {K} compartments", fontsize=9)
 
     return Panel(draw, "Raster of the visible spikes of all compartments", (3.4, 3.1))
@@ -386,21 +389,27 @@ def inline(panel: Panel, name: str) -> str:
         panel.draw(figure.add_subplot())
         file = io.StringIO()
         figure.savefig(file, format="svg", transparent=True, dpi=150, metadata={"Date": None})
-    svg = file.getvalue()
-    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"(font: [^;\"]*?px) '[^;\"]*?sans-serif", r"\1 system-ui, sans-serif", svg)
-    # Ids are counted anew in every figure; in one page they must differ.
-    svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", svg)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{panel.about}"', 1).strip()
+    svg = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
+    svg = svg[svg.index("<svg") :]
+    opening, rest = svg.split(">", 1)
+    opening = re.sub(r' (width|height)="[^"]*"', "", opening)
+    described = opening.replace("<svg", f'<svg role="img" aria-label="{escape(panel.about)}"', 1)
+    # Only tags are changed, never the text between them, which may be a name from outside.
+    return f"{described}>{re.sub(r'<[^>]*>', lambda tag: _tag_for_a_page(tag[0], name), rest)}".strip()
+
+
+def _tag_for_a_page(tag: str, name: str) -> str:
+    """A tag that takes its ink and font from the page; ids, counted anew in every figure, begin with ``name``."""
+    tag = tag.replace(INK, "currentColor")
+    tag = re.sub(r"(font: [^;\"]*?px) '[^;\"]*?sans-serif", r"\1 system-ui, sans-serif", tag)
+    return re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", tag)
 
 
 @contextmanager
 def _style() -> Iterator[None]:
     settings: dict[Any, Any] = {
         "svg.fonttype": "none",
+        "text.parse_math": False,  # a class may be called $x$
         "font.size": 9,
         "axes.edgecolor": INK,
         "axes.labelcolor": INK,
@@ -419,5 +428,7 @@ def _style() -> Iterator[None]:
         "legend.fontsize": 8,
         "figure.max_open_warning": 0,
     }
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # A class may be called by letters that the font does not have.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gemsnn.common.validation import allowed_values
 from gemsnn.errors import ConfigError
 from gemsnn.training import DecoderSettings, TrainingConfig
 from gemsnn.training.randomness import hold_out
@@ -30,7 +31,7 @@ class Protocol(BaseModel):
     compartments: tuple[Positive, ...] = (1, 2, 5, 10, 20)
     """K: compartments while learning."""
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = (0, 1, 2, 3, 4)
-    """One run a seed and K; a seed decides initial weights, hold-out, order of the examples, and every spike."""
+    """One run for each seed and K; a seed decides initial weights, hold-out, order of the examples, and every spike."""
     n_hidden: int = Field(default=200, ge=1)
     """Hidden neurons."""
     learning_rate: float = Field(default=1e-3, gt=0)
@@ -64,7 +65,7 @@ class Protocol(BaseModel):
     confidence: float = Field(default=0.95, gt=0, lt=1)
     """Of the intervals: Student's t over seeds, paired over seeds wherever two K are compared."""
     margin_log_likelihood: float = Field(default=0.5, gt=0)
-    """A smaller rise, in nats a sequence, is not worth the name."""
+    """A smaller rise, in nats per sequence, is not worth the name."""
     margin_accuracy: float = Field(default=0.01, gt=0)
     """The same for accuracy."""
     margin_ece: float = Field(default=0.01, gt=0)
@@ -76,7 +77,7 @@ class Protocol(BaseModel):
     digits: tuple[Annotated[int, Field(ge=0, le=9)], ...] = (0, 1, 2)
     """Digits to simulate."""
     per_class: tuple[Positive, Positive] = (400, 100)
-    """Training and test recordings to simulate, a digit."""
+    """Training and test recordings to simulate of each digit."""
     data_seed: int = Field(default=0, ge=0)
     """Seed of the simulator."""
     resplit_test_fraction: float = Field(default=0.3, gt=0, lt=1)
@@ -98,8 +99,9 @@ class Protocol(BaseModel):
     def make(cls, preset: Literal["quick", "full"] = "full", **changes: Any) -> Protocol:
         """A preset with changes; impossible values are a ``ConfigError``."""
         values = {**PRESETS[preset], **changes}
-        if "curves" not in values and "compartments" in changes:
-            values["curves"] = (min(changes["compartments"]), max(changes["compartments"]))
+        given = changes.get("compartments")
+        if "curves" not in values and isinstance(given, list | tuple) and all(isinstance(K, int) for K in given):
+            values["curves"] = (min(given, default=1), max(given, default=1))
         if changes and "name" not in changes:
             values["name"] = f"{values.get('name', 'full')}, changed: {', '.join(sorted(changes))}"
         try:
@@ -108,9 +110,15 @@ class Protocol(BaseModel):
             texts = []
             for item in error.errors():
                 where = ".".join(str(part) for part in item["loc"])
-                known = "" if item["type"] != "extra_forbidden" else f"; there are {', '.join(cls.model_fields)}"
-                texts.append(f"protocol{'.' if where else ''}{where}: {item['msg']}{known}")
-            raise ConfigError("; ".join(texts)) from None
+                if item["type"] == "extra_forbidden":
+                    texts.append(f"{where}: there is no such field; there are {', '.join(cls.model_fields)}")
+                elif not where:
+                    texts.append(str(item["msg"]).removeprefix("Value error, "))
+                else:
+                    field = cls.model_fields.get(where)
+                    allowed = str(item["msg"]) if field is None else f"must be {allowed_values(field)}"
+                    texts.append(f"{where} = {item['input']!r}: {allowed}")
+            raise ConfigError(f"protocol: {'; '.join(texts)}") from None
 
     @property
     def n_runs(self) -> int:

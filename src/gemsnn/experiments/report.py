@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
+from gemsnn.common.words import counted, plus_minus, printable, with_interval
 from gemsnn.experiments import figures
 from gemsnn.experiments.claims import CHOICE_NAMES, Claim, Evidence
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.protocol import Protocol
 from gemsnn.experiments.results import CHOICES, DecoderName, Results
-from gemsnn.experiments.statistics import Estimate
 
 MARKS = {"supported": ("yes", "✓"), "not supported": ("no", "✗"), "inconclusive": ("open", "?")}
 
@@ -36,7 +36,7 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
                 "The paper's Figure 3. Left: test log-likelihood of the desired output (solid) and accuracy (dashed), "
                 "K<sup>I</sup> = K, each run at its <em>best iteration on the test set</em>, as the paper chose. "
                 "Right: reals broadcast from the central processor to the neurons (solid) and spikes of the hidden "
-                "neurons (dashed), a time step, while learning. " + _bars(results)
+                "neurons (dashed), per time step, while learning. " + _bars(results)
             ),
         ),
         _section(
@@ -113,7 +113,7 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
         lead=(
             f"Multi-sample online learning for spiking neural networks based on generalized expectation maximization "
             f"(Jang &amp; Simeone, ICASSP 2022), its experiments run anew: K in "
-            f"{{{', '.join(map(str, results.compartments))}}}, {seeds} seed{'s' * (seeds != 1)}, "
+            f"{{{', '.join(map(str, results.compartments))}}}, {counted(seeds, 'seed')}, "
             f"{protocol.n_hidden} hidden neurons. Intervals are {100 * protocol.confidence:g} % over seeds "
             "(Student's t)."
         ),
@@ -139,6 +139,12 @@ def _panels(panels: Sequence[figures.Panel], name: str, small: bool = False) -> 
     return f'<div class="panels{" small" if small else ""}">{drawn}</div>'
 
 
+def escape(text: object) -> str:
+    """Text from outside (names, errors, commands) as what it is, never as HTML; everything of the kind passes here."""
+    lines = str(text).split("\n")
+    return "\n".join(html.escape(printable(line)) for line in lines)
+
+
 def _caption(text: str) -> str:
     return f'<p class="caption">{text}</p>'
 
@@ -158,9 +164,9 @@ def _provenance(about: dict[str, Any]) -> str:
     kind, word = ("simulated", "SIMULATED DATA") if data["simulated"] else ("real", "REAL DATA")
     return (
         f'<p class="provenance {kind}"><strong>{word}</strong> <span>{escape(data["description"])}: '
-        f"{data['n_train']} training and {data['n_test']} test recordings of "
-        f"{escape(', '.join(map(str, data['classes'])))}, T = {data['n_steps']}, {data['n_inputs']} inputs. "
-        f"{escape(data['split'])}</span></p>"
+        f"{escape(data['n_train'])} training and {escape(data['n_test'])} test recordings of "
+        f"{escape(', '.join(map(str, data['classes'])))}, T = {escape(data['n_steps'])}, {escape(data['n_inputs'])} "
+        f"inputs. {escape(data['split'])}</span></p>"
     )
 
 
@@ -202,7 +208,7 @@ def _evidence(item: Evidence, first: bool) -> str:
     also = f'<span class="also">{_formula(item.also)}</span>' if item.also else ""
     return (
         f'<div class="row{" first" if first else ""}"><span class="what">{_formula(item.what)}</span>'
-        f'<span class="effect">{_formula(item.effect)}: <b>{_interval(item.estimate)}</b>{also}</span>'
+        f'<span class="effect">{_formula(item.effect)}: <b>{_small(with_interval(item.estimate))}</b>{also}</span>'
         f'<span class="tag {kind}">{item.verdict}</span></div>'
     )
 
@@ -211,10 +217,10 @@ def _formula(text: str) -> str:
     return escape(text).replace("K^I", "K<sup>I</sup>").replace("K^a", "K<sup>a</sup>")
 
 
-def _interval(value: Estimate) -> str:
-    if value.low is None or value.high is None:
-        return f"{value.mean:+.3g} (no interval from {value.n} seed{'s' * (value.n != 1)})"
-    return f"{value.mean:+.3g} <small>[{value.low:.3g}, {value.high:.3g}]</small>"
+def _small(text: str) -> str:
+    """A number in full size, what follows it smaller."""
+    number, space, rest = text.partition(" ")
+    return f"{number} <small>{rest}</small>" if space else number
 
 
 def _numbers(results: Results, decoder: DecoderName) -> str:
@@ -235,8 +241,7 @@ def _numbers(results: Results, decoder: DecoderName) -> str:
             for metric in metrics:
                 value = results.estimate(K, metric, choice, decoder)
                 scale, digits = {"accuracy": (100, 1), "log_likelihood": (1, 2)}.get(metric, (1, 3))
-                half = "" if value.high is None else f" <small>± {scale * (value.high - value.mean):.{digits}f}</small>"
-                cells.append(f"<td>{scale * value.mean:.{digits}f}{half}</td>")
+                cells.append(f"<td>{_small(plus_minus(value, scale, digits))}</td>")
             first = (
                 f'<th scope="rowgroup" rowspan="{len(results.compartments)}">{CHOICE_NAMES[choice]}</th>'
                 if place == 0

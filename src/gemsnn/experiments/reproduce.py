@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from gemsnn.experiments.example import Shown, show
 from gemsnn.experiments.protocol import Protocol
 from gemsnn.experiments.report import report
 from gemsnn.experiments.results import Results, gather, read_results, to_json, versions, write_results
-from gemsnn.experiments.sweep import Ended, Executor, Run, planned, run_directory, sweep
-from gemsnn.training import read_config
+from gemsnn.experiments.runs import Run
+from gemsnn.experiments.sweep import Ended
+from gemsnn.training import RunDirectory, read_config
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,25 @@ def plan(
     return Plan(protocol, folder, runs, described, list(commands))
 
 
+def planned(protocol: Protocol, folder: Path, data_of: Mapping[int, Path]) -> list[Run]:
+    """All runs of a protocol: every K with every seed; ``data_of`` is the prepared file of each seed."""
+    runs = []
+    for K in protocol.compartments:
+        for seed in protocol.seeds:
+            path = data_of[seed].absolute()
+            with open_prepared(path) as data:
+                settings = protocol.training(K, seed, data.train.labels, data.n_steps)
+            labels = {"K": K, "seed": seed}
+            # What an example costs, up to a factor, as measured at the paper's size.
+            cost = 6.0 + 3.0 * K
+            runs.append(Run(_name(K, seed), settings, path, labels, folder.absolute(), cost))
+    return runs
+
+
+def _name(n_compartments: int, seed: int) -> str:
+    return f"K{n_compartments:02d}-seed{seed}"
+
+
 def _described(data: PreparedData, again: bool, protocol: Protocol) -> dict[str, Any]:
     simulated = bool(data.attributes.get("simulated", False))
     source = str(data.attributes.get("source", "unknown source"))
@@ -109,11 +129,6 @@ class Finished:
     report: Path
 
 
-def carry_out(what: Plan, execute: Executor, watch: Any) -> list[Ended]:
-    """Do the runs that are not done."""
-    return sweep(what.runs, execute, watch)
-
-
 def conclude(what: Plan, ended: Sequence[Ended]) -> Finished:
     """From the run directories to results.json, figures and report.html."""
     about = {
@@ -147,7 +162,7 @@ def _write(results: Results, folder: Path) -> Finished:
 def _example(results: Results, folder: Path) -> Shown | None:
     """What the network with most compartments makes of the first test example; None if the files are gone."""
     K = results.compartments[-1]
-    run = run_directory(folder, K, results.of(K)[0].seed)
+    run = RunDirectory(folder / "runs" / _name(K, results.of(K)[0].seed))
     if not run.config.exists():
         return None
     _, path = read_config(run.config)

@@ -18,15 +18,18 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import ValidationError
 
 from gemsnn._version import __version__
 from gemsnn.common.files import write_whole
+from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import DataError
 from gemsnn.experiments.protocol import Protocol
+from gemsnn.experiments.runs import Run
 from gemsnn.experiments.statistics import Estimate, estimate
-from gemsnn.experiments.sweep import Ended, Run
+from gemsnn.experiments.sweep import Ended
 
-FORMAT, VERSION = "gemsnn results", 1
+FORMAT, VERSION = "gemsnn results", 2
 
 Choice = Literal["best_on_test", "chosen_on_validation", "final"]
 CHOICES: tuple[Choice, ...] = ("best_on_test", "chosen_on_validation", "final")
@@ -47,13 +50,13 @@ class Measured:
     records: list[Record]
     """The lines of its metrics.jsonl."""
     to_neurons: int
-    """Reals that the processor broadcasts a step."""
+    """Reals that the processor broadcasts per step."""
     to_processor: int
     config: Record
 
     @property
     def spikes_per_step(self) -> float:
-        """Hidden spikes a time step while learning, summed over compartments, over the whole run."""
+        """Hidden spikes per time step while learning, summed over compartments, over the whole run."""
         weights = [record["train"]["examples"] for record in self.records]
         return float(np.average([r["train"]["hidden_spikes_per_step"] for r in self.records], weights=weights))
 
@@ -138,16 +141,16 @@ class Results:
 
 
 def gather(protocol: Protocol, runs: Sequence[Run], ended: Sequence[Ended], about: Record) -> Results:
-    """Read the run directories."""
+    """Read the run directories; fewer than two K give nothing to compare, and are a ``DataError``."""
     measured = []
-    for run in sorted(runs, key=lambda run: (run.n_compartments, run.seed)):
+    for run in sorted(runs, key=lambda run: (run.labels["K"], run.labels["seed"])):
         if run.directory.finished:
             summary = run.directory.read_summary()
             loads = summary["communication"]
             measured.append(
                 Measured(
-                    run.n_compartments,
-                    run.seed,
+                    run.labels["K"],
+                    run.labels["seed"],
                     run.directory.read_metrics(),
                     loads["to_neurons"],
                     loads["to_processor"],
@@ -155,7 +158,11 @@ def gather(protocol: Protocol, runs: Sequence[Run], ended: Sequence[Ended], abou
                 )
             )
     failed = [end._asdict() for end in ended if end.status == "failed"]
-    return Results(protocol, measured, failed, about)
+    results = Results(protocol, measured, failed, about)
+    if len(results.compartments) < 2:
+        done = "no run is" if not measured else f"only runs with K = {results.compartments[0]} are"
+        raise DataError(f"too few runs are done to conclude anything: {done}; mend what failed, and start again")
+    return results
 
 
 def versions() -> Record:
@@ -226,29 +233,47 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
 
 
 def write_results(path: Path, content: Record) -> None:
-    write_whole(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+    write_whole(path, seal(content))
 
 
 def read_results(path: str | Path) -> tuple[Results, list[Record]]:
-    """Results and claims from a ``results.json``."""
+    """Results and claims from a ``results.json``; one that was changed by hand is not believed."""
     try:
-        content = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as results: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DataError(f"{path}: not the results of gemsnn reproduce")
-    if content["version"] > VERSION:
-        raise DataError(f"{path}: from a newer gemsnn; install that")
-    runs = [
-        Measured(
-            run["n_compartments"],
-            run["seed"],
-            run["evaluations"],
-            run["communication"]["to_neurons"],
-            run["communication"]["to_processor"],
-            run["config"],
-        )
-        for run in content["runs"]
-    ]
-    protocol = Protocol.model_validate(content["protocol"])
-    return Results(protocol, runs, content["failed"], content["about"]), content["claims"]
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        content = _content_of_version_1(text) or unseal(text)
+        if content["version"] > VERSION:
+            raise DataError(f"{path}: from a newer gemsnn; install that")
+        protocol = Protocol.model_validate(content["protocol"])
+        runs = [_measured(run) for run in content["runs"]]
+        return Results(protocol, runs, content["failed"], content["about"]), content["claims"]
+    except (BrokenSealError, KeyError, TypeError, ValidationError) as error:
+        raise DataError(f"{path}: not the results of gemsnn reproduce, or damaged: {_first_line(error)}") from None
+
+
+def _content_of_version_1(text: bytes) -> Record | None:
+    """What gemsnn 0.1 wrote, without a checksum; None if it is anything else."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    known = isinstance(content, dict) and content.get("format") == FORMAT and content.get("version") == 1
+    return content if known and SEAL not in content else None
+
+
+def _measured(run: Record) -> Measured:
+    loads = run["communication"]
+    return Measured(
+        run["n_compartments"],
+        run["seed"],
+        run["evaluations"],
+        loads["to_neurons"],
+        loads["to_processor"],
+        run["config"],
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__} {error}".splitlines()[0] if not isinstance(error, BrokenSealError) else str(error)

@@ -7,7 +7,9 @@ comments of an older page is kept, everything else is written anew.
 from __future__ import annotations
 
 import argparse
+import html
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gemsnn.common.files import write_whole
+from gemsnn.common.words import plus_minus, printable, with_interval
 from gemsnn.errors import GemsnnError
 from gemsnn.experiments.claims import CHOICE_NAMES
 from gemsnn.experiments.results import CHOICES, DecoderName, Results, read_results
@@ -62,14 +65,15 @@ def write_page(folders: Sequence[Path], out: Path) -> None:
 def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[str, str]) -> str:
     """What one reproduction found, as Markdown."""
     data, protocol = results.about["data"], results.protocol
-    kind = "Simulated recordings" if data["simulated"] else f"{data['description']} (real recordings)"
+    described = _text(data["description"])
+    kind = "Simulated recordings" if data["simulated"] else f"{described} (real recordings)"
     few = protocol.few_compartments
     seeds = len({run.seed for run in results.runs})
     lines = [
         f"## {kind}",
         "",
-        f"{_sentence(data['description'])}: {data['n_train']} training and {data['n_test']} test recordings of "
-        f"{', '.join(map(str, data['classes']))}, T = {data['n_steps']}, {data['n_inputs']} inputs. {data['split']}",
+        f"{_sentence(described)}: {data['n_train']} training and {data['n_test']} test recordings of "
+        f"{', '.join(map(_text, data['classes']))}, T = {data['n_steps']}, {data['n_inputs']} inputs. {data['split']}",
         f"{protocol.n_hidden} hidden neurons, {seeds} seeds, {protocol.epochs} epochs, learning rate "
         f"{protocol.learning_rate:g}.",
         "",
@@ -91,7 +95,7 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
             verdict = f"**{item['verdict']}**" if place == 0 else item["verdict"]
             first = _plain(claim["claim"]) if place == 0 else ""
             also = f"; {item['also']}" if item["also"] else ""
-            interval = _interval(Estimate(**item["estimate"]))
+            interval = with_interval(Estimate(**item["estimate"]))
             lines.append(
                 f"| {first} | {_plain(item['what'])} | {_plain(item['effect'] + also)} | {interval} | {verdict} |"
             )
@@ -99,7 +103,7 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
     captions = {
         "figure-a": "Figure A (the paper's Figure 3). Left: test log-likelihood (solid) and accuracy (dashed) against "
         "K, K^I = K, at each run's best iteration on the test set, as the paper chose. Right: broadcast load (solid) "
-        "and hidden spikes a step (dashed).",
+        "and hidden spikes per step (dashed).",
         "figure-b": f"Figure B (the paper's Figure 4). Over training; accuracy and ECE with K^I = {few}. The axis "
         "of the log-likelihood is logarithmic below -1.",
         "figure-b-likelihood": "The same networks read out by the likelihood decoder.",
@@ -134,7 +138,7 @@ def _numbers(results: Results, decoder: DecoderName) -> list[str]:
     for choice in CHOICES:
         for place, K in enumerate(results.compartments):
             cells = [
-                _plus_minus(results.estimate(K, metric, choice, decoder), factor, digits)
+                plus_minus(results.estimate(K, metric, choice, decoder), factor, digits)
                 for metric, (factor, digits) in SCALES.items()
             ]
             lines.append(f"| {CHOICE_NAMES[choice] if place == 0 else ''} | {K} | {' | '.join(cells)} |")
@@ -143,30 +147,24 @@ def _numbers(results: Results, decoder: DecoderName) -> list[str]:
 
 def _costs(results: Results) -> list[str]:
     lines = [
-        "| K | reals to the neurons a step | reals to the processor a step | hidden spikes a step |",
+        "| K | reals to the neurons per step | reals to the processor per step | hidden spikes per step |",
         "|---:|---:|---:|---:|",
     ]
     for K in results.compartments:
         runs = results.of(K)
-        spikes = _plus_minus(results.estimated([run.spikes_per_step for run in runs]), 1, 1)
+        spikes = plus_minus(results.estimated([run.spikes_per_step for run in runs]), 1, 1)
         lines.append(f"| {K} | {runs[0].to_neurons} | {runs[0].to_processor} | {spikes} |")
     return lines
-
-
-def _plus_minus(value: Estimate, factor: float, digits: int) -> str:
-    half = "" if value.high is None else f" ± {factor * (value.high - value.mean):.{digits}f}"
-    return f"{factor * value.mean:.{digits}f}{half}"
-
-
-def _interval(value: Estimate) -> str:
-    if value.low is None or value.high is None:
-        return f"{value.mean:+.3g} (no interval)"
-    return f"{value.mean:+.3g} [{value.low:.3g}, {value.high:.3g}]"
 
 
 def _plain(text: str) -> str:
     """A bar would end a table's cell."""
     return text.replace("|X|", "X").replace("|H|", "H").replace("|", "\\|").replace("K^I", "Kᴵ").replace("K^a", "Kᵃ")
+
+
+def _text(name: object) -> str:
+    """A name from outside as what it is, never as Markdown or HTML."""
+    return html.escape(re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", printable(name)), quote=False)
 
 
 def _sentence(text: str) -> str:

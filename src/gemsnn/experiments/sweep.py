@@ -1,93 +1,31 @@
-"""The runs of a reproduction: which there are, which are done, and doing the rest, here or on a cluster.
+"""Doing what is not done, here or on a cluster.
 
-Every (K, seed) is an ordinary run directory; nothing else remembers what was done. Whoever is killed loses at most what
-was learned since a run's last checkpoint, and starting again goes on from there.
+Whoever is killed loses at most what was learned since a run's last checkpoint, and starting again goes on from there.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gemsnn._version import __version__
 from gemsnn.common.files import write_whole
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, GemsnnError
-from gemsnn.events import open_prepared
-from gemsnn.experiments.protocol import Protocol
-from gemsnn.training import Evaluated, Learned, RunDirectory, Trainer, TrainingConfig, train
-from gemsnn.training.config import differences
+from gemsnn.experiments.runs import Found, Note, Work
 
 ROUNDS = 3  # how often runs whose process was killed are begun anew
-PROGRESS_SECONDS = 1.0
-
-
-def run_directory(folder: Path, n_compartments: int, seed: int) -> RunDirectory:
-    """Where the run (K, seed) of a reproduction lives."""
-    return RunDirectory(folder / "runs" / f"K{n_compartments:02d}-seed{seed}")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One (K, seed): what to train, on what, where."""
-
-    n_compartments: int
-    seed: int
-    config: TrainingConfig
-    data: Path
-    fingerprint: str
-    """Of the data."""
-    folder: Path
-    """The reproduction directory."""
-
-    @property
-    def name(self) -> str:
-        return self.directory.path.name
-
-    @property
-    def directory(self) -> RunDirectory:
-        return run_directory(self.folder, self.n_compartments, self.seed)
-
-    @property
-    def cost(self) -> float:
-        """What an example costs, up to a factor; measured at the paper's size."""
-        return 6.0 + 3.0 * self.n_compartments
-
-    def done(self) -> bool:
-        """Whether the run is finished; one that was made with other settings or data is a ``ConfigError``."""
-        run = self.directory
-        if not run.finished:
-            return False
-        summary = run.read_summary()
-        changes = differences(summary["config"], self.config.identity())
-        if summary["data"] != self.fingerprint:
-            changes.append(f"the data had fingerprint {summary['data'][:12]}... and now has {self.fingerprint[:12]}...")
-        if changes:
-            raise ConfigError(
-                f"{run.path}: was made with other settings or data: {'; '.join(changes)}. "
-                "Give what it was made with, or choose another --out"
-            )
-        return True
-
-
-def planned(protocol: Protocol, folder: Path, data_of: Mapping[int, Path]) -> list[Run]:
-    """All runs of a protocol, the longest first; ``data_of`` is the prepared file of each seed."""
-    runs = []
-    for seed in protocol.seeds:
-        path = data_of[seed]
-        with open_prepared(path) as data:
-            for K in protocol.compartments:
-                config = protocol.training(K, seed, data.train.labels, data.n_steps)
-                runs.append(Run(K, seed, config, path.absolute(), data.fingerprint, folder.absolute()))
-    return sorted(runs, key=lambda run: (-run.n_compartments, run.seed))
+NOTE_SECONDS = 1.0  # between notes of how far a run is
+PARENT_SECONDS = 0.2  # between looks whether the parent is there
 
 
 class Ended(NamedTuple):
@@ -96,35 +34,73 @@ class Ended(NamedTuple):
     name: str
     status: Literal["done", "failed", "interrupted"]
     error: str = ""
+    found: Found | None = None
+
+
+def stop_file(folder: Path) -> Path:
+    """Its presence tells all workers to save and stop."""
+    return folder / "stop"
+
+
+def note_file(run: Work) -> Path:
+    """Where a worker says how far a run is."""
+    return run.folder / "progress" / f"{run.name}.json"
+
+
+def log_file(folder: Path) -> Path:
+    """What the worker processes print: compilation, warnings."""
+    return folder / "workers.log"
 
 
 # ---- inside a worker process -----------------------------------------------------------------------------------------
 
 
-def work(run: Run, version: str = __version__, parent: int | None = None) -> Ended:
-    """Do one run, or what is left of it. Never raises: what went wrong is in the result."""
-    if parent is not None and parent != os.getpid() and threading.current_thread() is threading.main_thread():
-        # Ctrl-C reaches all processes of a terminal; only the parent acts on it, by the stop file.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    stop = _Stop(run.folder)
-    if stop():
-        return Ended(run.name, "interrupted")
+def work(run: Work, version: str = __version__, parent: int | None = None) -> Ended:
+    """Do one run, or what is left of it. Never raises: what went wrong is in the result.
+
+    ``parent`` is the process that asks for it, if that may be another one on this machine.
+    """
     try:
         if version != __version__:
-            raise ConfigError(f"this worker has gemsnn {__version__}, the reproduction was started by {version}")
+            raise ConfigError(f"this worker has gemsnn {__version__}, the sweep was started by {version}")
         if not run.folder.is_dir():
             raise ConfigError(f"{run.folder}: not visible from this worker; --out must be on a shared file system")
-        if run.done():  # a cluster may ask twice: what a worker said is lost with it, what it wrote is not
-            return Ended(run.name, "done")
-        with open_prepared(run.data) as data:
-            outcome = train(
-                run.config, data, run.directory.path, resume=True, observers=[_Reporter(run)], stop=stop
-            )  # fmt: skip
+        if parent not in (None, os.getpid()):
+            _serve(parent, run.folder)
+        stop = _Stop(run.folder)
+        if stop():
+            return Ended(run.name, "interrupted")
+        # A cluster may ask twice: what a worker said is lost with it, what it wrote is not.
+        if not run.done() and not run.do(stop, _Notes(run)):
+            return Ended(run.name, "interrupted")
+        return Ended(run.name, "done", found=run.found())
     except GemsnnError as error:
         return Ended(run.name, "failed", str(error))
     except Exception:
         return Ended(run.name, "failed", traceback.format_exc())
-    return Ended(run.name, "interrupted" if outcome.status == "interrupted" else "done")
+
+
+def _serve(parent: int | None, folder: Path) -> None:
+    """Make this process a quiet one that ends with its parent."""
+    if threading.current_thread() is threading.main_thread():
+        # Ctrl-C reaches all processes of a terminal; only the parent acts on it, by the stop file.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    log = os.open(log_file(folder), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    for stream in (1, 2):  # the terminal belongs to the parent's table
+        os.dup2(log, stream)
+    os.close(log)
+    if not any(thread.name == _WATCHER for thread in threading.enumerate()):
+        threading.Thread(target=_end_with, args=(parent,), name=_WATCHER, daemon=True).start()
+
+
+_WATCHER = "gemsnn: ends with its parent"
+
+
+def _end_with(parent: int | None) -> None:
+    """Without this, a killed sweep would leave processes behind that hold their runs' locks."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(1)  # as good a moment as any: runs can be killed at any instant
 
 
 class _Stop:
@@ -140,50 +116,33 @@ class _Stop:
         return self._answer
 
 
-class _Reporter:
-    """Leaves a note of how far a run is, for the display."""
+class _Notes:
+    """Leaves a note of how far a run is, now and then."""
 
-    def __init__(self, run: Run) -> None:
-        self._file = progress_file(run)
-        self._written = 0.0
+    def __init__(self, run: Work) -> None:
+        self._file = note_file(run)
+        self._written = -NOTE_SECONDS
 
-    def learned(self, trainer: Trainer, event: Learned, /) -> None:
-        if time.monotonic() - self._written > PROGRESS_SECONDS:
-            self._write(trainer, event.log_likelihood)
-
-    def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
-        self._write(trainer, None)
-
-    def _write(self, trainer: Trainer, log_likelihood: float | None) -> None:
-        last = trainer.state.progress.last
-        accuracy = None if last is None or last["validation"] is None else last["validation"]["accuracy"]
-        note = {"position": trainer.position, "total": trainer.total, "validation_accuracy": accuracy}
+    def __call__(self, note: Note) -> None:
+        if time.monotonic() - self._written < NOTE_SECONDS:
+            return
         try:
             self._file.parent.mkdir(exist_ok=True)
-            write_whole(self._file, json.dumps(note).encode())
+            write_whole(self._file, json.dumps({**note._asdict(), "at": time.time()}).encode())
         except OSError:
             pass  # only for the display
         self._written = time.monotonic()
 
 
-def stop_file(folder: Path) -> Path:
-    """Its presence tells all workers to save and stop."""
-    return folder / "stop"
-
-
-def progress_file(run: Run) -> Path:
-    return run.folder / "progress" / f"{run.name}.json"
-
-
 # ---- outside ---------------------------------------------------------------------------------------------------------
 
-Executor = Callable[[Sequence[Run]], Iterator[Ended]]
+Executor = Callable[[Sequence[Work]], Iterator[Ended]]
 
 
 def locally(workers: int) -> Executor:
     """Spread runs over processes of this machine."""
 
-    def execute(runs: Sequence[Run]) -> Iterator[Ended]:
+    def execute(runs: Sequence[Work]) -> Iterator[Ended]:
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -205,20 +164,21 @@ def locally(workers: int) -> Executor:
 
 
 def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -> Executor:
-    """Spread runs over the workers of a Dask scheduler; they must see the reproduction directory."""
+    """Spread runs over the workers of a Dask scheduler; they must see the sweep's directory."""
 
-    def execute(runs: Sequence[Run]) -> Iterator[Ended]:
+    def execute(runs: Sequence[Work]) -> Iterator[Ended]:
         try:
             dask: Any = importlib.import_module("distributed")
         except ImportError:
             raise ConfigError("--scheduler needs Dask: pip install 'gemsnn[cluster]'") from None
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told below, in one line
         try:
             client = dask.Client(scheduler, timeout=10, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise ConfigError(f"--scheduler {scheduler}: no Dask scheduler answers there ({error})") from None
         with client:
             n_workers = len(client.scheduler_info()["workers"])
-            say(f"{scheduler}: {n_workers} workers" + ("" if n_workers else "; waiting for some to join"))
+            say(f"{scheduler}: {counted(n_workers, 'worker')}" + ("" if n_workers else "; waiting for some to join"))
             # The longest runs first, and each under a name of this call's own: Dask must not remember an earlier one.
             stamp = time.time_ns()
             futures = {
@@ -226,6 +186,11 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
                 for place, run in enumerate(runs)
             }
             for future in dask.as_completed(futures, loop=client.loop):
+                if future.cancelled():  # nobody here cancels: the scheduler that knew of it is gone
+                    raise ConfigError(
+                        f"--scheduler {scheduler}: the scheduler is gone. What was learned is saved; start it again "
+                        "and give the same command"
+                    )
                 problem = future.exception()
                 if problem is None:
                     yield future.result()
@@ -237,12 +202,18 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
     return execute
 
 
-def sweep(runs: Sequence[Run], execute: Executor, watch: Any) -> list[Ended]:
-    """Do all runs that are not done; returns how each ended. ``watch`` is a display (see :mod:`.display`)."""
-    left = [run for run in runs if not run.done()]
-    ended = [Ended(run.name, "done") for run in runs if run not in left]
+def sweep(runs: Sequence[Work], execute: Executor, watch: Any) -> list[Ended]:
+    """Do all runs that are not done, the most costly first; returns how each ended.
+
+    ``watch`` is a display (see :mod:`.display`).
+    """
+    left = [run for run in sorted(runs, key=lambda run: -run.cost) if not run.done()]
+    waiting = {run.name for run in left}
+    ended = [Ended(run.name, "done", found=run.found()) for run in runs if run.name not in waiting]
     with watch:
-        for result in execute(left) if left else ():
-            ended.append(result)
-            watch.ended(result)
+        for end in ended:
+            watch.done_before(end)
+        for end in execute(left) if left else ():
+            ended.append(end)
+            watch.ended(end)
     return ended

@@ -54,6 +54,8 @@ class Data(Protocol):
     @property
     def fingerprint(self) -> str: ...
     @property
+    def grid(self) -> tuple[int, int] | None: ...
+    @property
     def preprocessing(self) -> Preprocessing | None: ...
     @property
     def train(self) -> Examples: ...
@@ -101,7 +103,7 @@ class ArrayData:
     ) -> None:
         if not len(train):
             raise DataError("there are no training examples in the data")
-        self.preprocessing = preprocessing
+        self.preprocessing, self.grid = preprocessing, None if preprocessing is None else preprocessing.grid
         self.n_steps, self.n_inputs = int(train.lengths.max()), train[0].shape[1]
         self.classes, self.train = tuple(classes), train
         pattern = train.target(0)

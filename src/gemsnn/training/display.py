@@ -13,9 +13,10 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from gemsnn.common.words import duration
+from gemsnn.training.pace import WINDOW, Pace
 from gemsnn.training.trainer import Evaluated, Learned, Record, Trainer
 
-WINDOW = 50  # examples behind the running figures
 REFRESHES = 4  # of the live display, a second
 LINE_SECONDS = 15.0  # between plain lines
 
@@ -47,31 +48,24 @@ class _Running:
     """Figures over the last examples, and how long the rest will take."""
 
     def __init__(self, trainer: Trainer) -> None:
-        self.trainer = trainer
+        self._pace = Pace(trainer)
         self._recent: deque[Learned] = deque(maxlen=WINDOW)
-        self._evaluation_seconds = 0.0
         self._last: Record | None = trainer.state.progress.last
 
     def learned(self, event: Learned) -> None:
+        self._pace.learned(event)
         self._recent.append(event)
 
     def evaluated(self, event: Evaluated) -> None:
-        self._last, self._evaluation_seconds = event.record, event.seconds
+        self._pace.evaluated(event)
+        self._last = event.record
 
     @property
-    def examples_per_second(self) -> float:
-        recent = tuple(self._recent)  # a copy: the live display is drawn by another thread
-        seconds = sum(event.seconds for event in recent)
-        return len(recent) / seconds if seconds else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """With the evaluations still to come, each taken to last as long as the last one."""
-        rate, left = self.examples_per_second, self.trainer.total - self.trainer.position
-        return left / rate + self.trainer.evaluations_left * self._evaluation_seconds if rate else None
+    def left(self) -> str:
+        return f"{duration(self._pace.seconds_left)} left"
 
     def figures(self) -> str:
-        parts = [f"{self.examples_per_second:.1f} examples/s"]
+        parts = [f"{self._pace.examples_per_second:.1f} examples/s"]
         recent = tuple(self._recent)
         if recent:
             parts.append(f"log-likelihood {fmean(event.log_likelihood for event in recent):.2f}")
@@ -103,16 +97,8 @@ def _headline(record: Record) -> str:
     return "; ".join(parts) or f"training log-likelihood {record['train']['log_likelihood']:.2f}"
 
 
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"
-
-
 class LineDisplay(Display):
-    """A line an evaluation, and one now and then in between."""
+    """One line per evaluation, and one now and then in between."""
 
     def __init__(self, console: Console, trainer: Trainer) -> None:
         self._console, self._running = console, _Running(trainer)
@@ -121,8 +107,7 @@ class LineDisplay(Display):
     def learned(self, trainer: Trainer, event: Learned, /) -> None:
         self._running.learned(event)
         if time.monotonic() - self._printed >= LINE_SECONDS:
-            left = _duration(self._running.seconds_left)
-            self._print(f"{self._where(trainer)}: {self._running.figures()}, {left} left")
+            self._print(f"{self._where(trainer)}: {self._running.figures()}, {self._running.left}")
 
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
         self._running.evaluated(event)
@@ -150,8 +135,7 @@ class LiveDisplay(Display):
         self._live = Live(console=console, get_renderable=self._draw, refresh_per_second=REFRESHES)
 
     def _draw(self) -> Group:
-        left = f"{_duration(self._running.seconds_left)} left"
-        self._bar.update(self._task, completed=self._trainer.position, left=left)
+        self._bar.update(self._task, completed=self._trainer.position, left=self._running.left)
         lines = (f"now   {self._running.figures()}", f"last  {self._running.last_evaluation()}")
         return Group(self._bar, *(Text(line, style="dim") for line in lines))
 

@@ -21,7 +21,6 @@ from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import LAYOUT
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
-from gemsnn.training.targets import desired
 
 BATCH = 64  # examples read at a time
 
@@ -242,7 +241,7 @@ def _of_spike_patterns(
 ) -> dict[str, Any]:
     estimates, distances, spent = (np.zeros(len(indices)) for _ in range(3))
     for places, batch in batches:
-        wanted = np.stack([desired(examples, int(index), network.n_visible) for index in indices[places]])
+        wanted = np.stack([np.asarray(examples.target(int(index))) for index in indices[places]])
         estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
         spikes = sample(network, parameters, batch, K, example=None, **options)
         visible = spikes[..., network.n_hidden :].swapaxes(1, 2)  # (n, K, T, n_visible)

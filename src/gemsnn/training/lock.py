@@ -16,6 +16,10 @@ from gemsnn.errors import CheckpointError
 LOCK = "lock"
 
 
+class HeldError(CheckpointError):
+    """Another process is working on the directory."""
+
+
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold the directory's lock, or say who does.
@@ -33,7 +37,7 @@ def locked(directory: Path) -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             stream.seek(0)
-            raise CheckpointError(
+            raise HeldError(
                 f"{directory}: {_holder(stream.read())} is working on this run; wait for it, stop it, or use "
                 "another directory"
             ) from None

@@ -3,8 +3,8 @@
 | file | what |
 |---|---|
 | `config.toml` | every setting, and where the data was |
-| `metrics.jsonl` | a line an evaluation; the same bits however often the run was interrupted |
-| `timing.jsonl` | a line an evaluation: wall-clock times of what really happened |
+| `metrics.jsonl` | one line per evaluation; the same bits however often the run was interrupted |
+| `timing.jsonl` | one line per evaluation: wall-clock times of what really happened |
 | `checkpoints/` | where to go on |
 | `best.safetensors` | the best model by validation |
 | `best_on_test.safetensors` | the best model by test: what the paper reports, and not an honest estimate |
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gemsnn.common.files import remove_partial_files, write_whole, writing
+from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import CheckpointError, ConfigError, WriteError
 from gemsnn.metrics import communication
 from gemsnn.model import Network, Parameters
@@ -35,7 +36,7 @@ from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer
 
 ModelName = Literal["best", "final", "best_on_test"]
-SUMMARY_FORMAT, SUMMARY_VERSION = "gemsnn summary", 1
+SUMMARY_FORMAT, SUMMARY_VERSION = "gemsnn summary", 2
 
 
 class Outcome(NamedTuple):
@@ -79,20 +80,51 @@ class RunDirectory:
         return load_model(path)
 
     def read_metrics(self) -> list[Record]:
-        """The evaluations so far; a last line that is still being written is left out."""
-        if not self.metrics.exists():
+        """The evaluations so far; a last line that is still being written is left out.
+
+        Those of a finished run are believed only if they fit the checksum in its summary.
+        """
+        if not self.metrics.exists() and not self.finished:
             return []
-        lines = self.metrics.read_bytes().splitlines(keepends=True)
+        content = self._checked_metrics() if self.finished else self.metrics.read_bytes()
+        lines = content.splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
     def read_summary(self) -> dict[str, Any]:
         """The results of a finished run."""
         if not self.finished:
             raise CheckpointError(f"{self.path}: this run is not finished; continue it with --resume")
-        summary: dict[str, Any] = json.loads(self.summary.read_text())
-        if summary.get("version", 0) > SUMMARY_VERSION:
+        content = self.summary.read_bytes()
+        try:
+            summary = _summary_of_version_1(content) or unseal(content)
+        except BrokenSealError as error:
+            raise CheckpointError(f"{self.summary}: cannot be believed: {error}. {_WHAT_TO_DO}") from None
+        if summary["version"] > SUMMARY_VERSION:
             raise CheckpointError(f"{self.summary}: from a newer gemsnn; install that")
         return summary
+
+    def _checked_metrics(self) -> bytes:
+        """The bytes of ``metrics.jsonl``, as the summary knows them; gemsnn 0.1 took no note of that."""
+        content = self.metrics.read_bytes() if self.metrics.exists() else b""
+        expected = self.read_summary().get("metrics_sha256")
+        if expected is not None and hashlib.sha256(content).hexdigest() != expected:
+            raise CheckpointError(
+                f"{self.metrics}: cannot be believed: it was changed since the run was finished. {_WHAT_TO_DO}"
+            )
+        return content
+
+
+_WHAT_TO_DO = "Put the original back, or remove the run's directory and run it again"
+
+
+def _summary_of_version_1(content: bytes) -> dict[str, Any] | None:
+    """A summary as gemsnn 0.1 wrote it, without a checksum; None if it is anything else."""
+    try:
+        summary = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    known = isinstance(summary, dict) and summary.get("format") == SUMMARY_FORMAT and summary.get("version") == 1
+    return summary if known and SEAL not in summary else None
 
 
 def train(
@@ -174,6 +206,7 @@ class _Recorder:
         self._metrics_bytes, self._metrics_digest = 0, hashlib.sha256()
         self._saved_at = time.monotonic()
         self._learning_seconds, self._timed_from = 0.0, 0
+        self._processor_seconds, self._processor_from = 0.0, time.process_time()
 
     # ---- before
 
@@ -221,8 +254,10 @@ class _Recorder:
 
     def learned(self, trainer: Trainer, event: Learned, /) -> None:
         self._learning_seconds += event.seconds
+        self._processor_seconds += time.process_time() - self._processor_from
         if time.monotonic() - self._saved_at >= trainer.config.checkpoint_seconds:
             self.save()
+        self._processor_from = time.process_time()
 
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
         if event.is_best:
@@ -265,8 +300,9 @@ class _Recorder:
             "final": progress.last,
             "config": self._config,
             "data": self._data,
+            "metrics_sha256": self._metrics_digest.hexdigest(),
         }
-        write_whole(self.run.summary, (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode())
+        write_whole(self.run.summary, seal(summary))
 
     # ---- inside
 
@@ -290,6 +326,7 @@ class _Recorder:
             "position": event.record["position"],
             "examples": examples,
             "learning_seconds": seconds,
+            "learning_processor_seconds": self._processor_seconds,
             "evaluation_seconds": event.seconds,
             "examples_per_second": examples / seconds if seconds else None,
             "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -298,3 +335,4 @@ class _Recorder:
         with writing(self.run.timing), self.run.timing.open("a") as stream:
             stream.write(json.dumps(line) + "\n")
         self._learning_seconds, self._timed_from = 0.0, event.record["position"]
+        self._processor_seconds, self._processor_from = 0.0, time.process_time()

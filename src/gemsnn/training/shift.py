@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.errors import ConfigError
-from gemsnn.events import Preprocessing
 from gemsnn.training.config import TrainingConfig
 from gemsnn.training.randomness import Purpose, stream
 
@@ -25,14 +24,12 @@ class Shift:
         Its ``shift``, ``grid`` and ``seed``.
     n_inputs
         Of the data: one or more planes of rows x columns.
-    preprocessing
-        Of the data, if it has one; tells the grid if the configuration does not.
+    grid
+        Of the data, if it has one; used if the configuration has none.
     """
 
-    def __init__(self, config: TrainingConfig, n_inputs: int, preprocessing: Preprocessing | None = None) -> None:
-        grid = config.grid
-        if grid is None and preprocessing is not None:
-            grid = preprocessing.grid
+    def __init__(self, config: TrainingConfig, n_inputs: int, grid: tuple[int, int] | None = None) -> None:
+        grid = config.grid or grid
         if grid is not None and n_inputs % (grid[0] * grid[1]):
             raise ConfigError(
                 f"grid = {grid}: {n_inputs} inputs are not planes of {grid[0]} rows and {grid[1]} columns"

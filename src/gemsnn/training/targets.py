@@ -23,9 +23,3 @@ def desired(examples: Examples, index: int, n_visible: int) -> NDArray[np.uint8]
     assert labels is not None  # an example without a pattern has labels
     spiking = np.arange(n_visible) == labels[index] if labels.ndim == 1 else labels[index]
     return np.repeat(np.asarray(spiking, dtype=np.uint8)[None], int(examples.lengths[index]), axis=0)
-
-
-def strata(examples: Examples) -> NDArray[np.int64]:
-    """(n,) groups that a hold-out takes the same share of: the classes; one group where there are none."""
-    labels = examples.labels
-    return labels if labels is not None and labels.ndim == 1 else np.zeros(len(examples), dtype=np.int64)

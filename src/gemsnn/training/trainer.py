@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.splits import strata
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError
 from gemsnn.learning import learn_unchecked
 from gemsnn.learning.learn import check_finite
@@ -27,7 +28,7 @@ from gemsnn.training.evaluation import Stopped, evaluate
 from gemsnn.training.model import Model
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
 from gemsnn.training.shift import Shift
-from gemsnn.training.targets import desired, strata
+from gemsnn.training.targets import desired
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
@@ -126,7 +127,7 @@ class Trainer:
         start = self._initial_parameters(parameters)
         self._given = None if network is None and parameters is None else _fingerprint(self.network, start)
         self.state = TrainingState(start) if state is None else state
-        self._shift = Shift(config, data.n_inputs, data.preprocessing)
+        self._shift = Shift(config, data.n_inputs, data.grid)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
         self._evaluate_at = self._positions_to_evaluate_at()
@@ -151,6 +152,11 @@ class Trainer:
     def evaluation_due(self) -> bool:
         """Whether the position is one to evaluate at, and that has not been done."""
         return self.position in self._evaluate_at and self.state.progress.evaluated != self.position
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the whole run, if it is not stopped early."""
+        return len(self._evaluate_at)
 
     @property
     def evaluations_left(self) -> int:
@@ -393,7 +399,7 @@ def _split(config: TrainingConfig, data: Data) -> tuple[NDArray[np.intp], NDArra
     """Indices of the training split to learn from and to validate on."""
     if not len(data.train):
         raise DataError("there are no training examples in the data")
-    labels = strata(data.train)
+    labels = strata(data.train.labels, len(data.train))
     training, validation = hold_out(labels, config.validation_fraction, config.seed)
     if config.validation_fraction > 0 and not len(validation):
         raise ConfigError(
@@ -407,4 +413,4 @@ def _limited(indices: NDArray[np.intp], examples: Examples, limit: int | None, s
     """At most so many of the indices, the classes in proportion."""
     if limit is None or limit >= len(indices):
         return indices
-    return np.sort(indices[stratified_order(strata(examples)[indices], seed)[:limit]])
+    return np.sort(indices[stratified_order(strata(examples.labels, len(examples))[indices], seed)[:limit]])

@@ -1,0 +1,37 @@
+"""JSON that carries a checksum of its own content, so that a changed file is not believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+SEAL = "sha256"
+
+
+class BrokenSealError(ValueError):
+    """What was read is not what was written."""
+
+
+def seal(content: dict[str, Any]) -> bytes:
+    """The content as JSON, with one field more: ``sha256`` over the rest."""
+    return (json.dumps({**content, SEAL: _checksum(content)}, indent=1, allow_nan=False) + "\n").encode()
+
+
+def unseal(text: bytes) -> dict[str, Any]:
+    """What was sealed; a :class:`BrokenSealError` if it is not JSON, was changed, or has no seal."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BrokenSealError(f"not JSON ({error})") from None
+    if not isinstance(content, dict) or SEAL not in content:
+        raise BrokenSealError("it has no checksum")
+    found = content.pop(SEAL)
+    if found != _checksum(content):
+        raise BrokenSealError("it was changed since it was written")
+    return content
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """Over the values, not over how they are laid out in the file."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,56 @@
+"""Numbers and names as a person reads them, the same in terminals, figures and pages."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Interval(Protocol):
+    """A mean over ``n`` values and the ends of its interval; None where one value gives none."""
+
+    @property
+    def mean(self) -> float: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def n(self) -> int: ...
+
+
+def duration(seconds: float | None) -> str:
+    """Hours, minutes and seconds; a question mark for None.
+
+    Examples
+    --------
+    >>> duration(3661)
+    '1:01:01'
+    """
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
+def counted(number: int, what: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def plus_minus(value: Interval, factor: float = 1, digits: int = 1) -> str:
+    """A mean and half the width of its interval, both times ``factor``: ``97.3 ± 0.4``, or ``97.3`` without one."""
+    half = "" if value.high is None else f" ± {factor * (value.high - value.mean):.{digits}f}"
+    return f"{factor * value.mean:.{digits}f}{half}"
+
+
+def with_interval(value: Interval, digits: int = 3) -> str:
+    """A mean with its sign, and the ends of its interval: ``+1.2 [0.8, 1.6]``."""
+    if value.low is None or value.high is None:
+        return f"{value.mean:+.{digits}g} (no interval from {counted(value.n, 'seed')})"
+    return f"{value.mean:+.{digits}g} [{value.low:.{digits}g}, {value.high:.{digits}g}]"
+
+
+def printable(name: object) -> str:
+    """A name from outside without what a terminal or a page would obey: every control character becomes a ``�``."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(name))

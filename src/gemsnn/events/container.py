@@ -1,0 +1,272 @@
+"""The bytes of a prepared file: HDF5 for every other program, and a header of our own by which gemsnn reads it.
+
+libhdf5 hangs or crashes on a flipped bit in the structure of a file, and follows links out of it. So it only ever
+writes: where it put each array is noted in a header, and the array is read from there by us. Nothing is believed that
+does not fit its SHA-256:
+
+    user block (512 bytes)  text: format, then where the header is and its SHA-256
+    /spikes                 the one large array, (step, index) of each spike; read piece by piece, its SHA-256s are in
+                            a table
+    /header                 JSON: `content` (whatever the file is about), and for each table where it is, its type,
+                            shape and SHA-256
+    /train/*, /test/*       the tables, an array with one row per example each; read whole
+
+The spikes are written first and as they come; the structure is made around them in the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gemsnn._version import __version__
+from gemsnn.common.files import open_regular
+from gemsnn.errors import DataError
+from gemsnn.events.spikelist import SPIKE_DTYPE
+
+FORMAT = b"gemsnn prepared data, format 2\n"
+USER_BLOCK = 512
+
+_NEWER = re.compile(rb"gemsnn prepared data, format (\d+)\n")
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+
+Size = Annotated[int, Field(ge=0, lt=1 << 60)]
+
+
+class _Exact(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class _Place(_Exact):
+    """Where the header is."""
+
+    at: Size
+    size: Size
+    sha256: str
+
+
+class _Table(_Exact):
+    at: Size
+    dtype: Annotated[str, Field(pattern=r"^(<i8|\|u1|\|S[1-9]\d{0,8})$")]
+    shape: list[Size]
+    sha256: str
+
+
+class _Spikes(_Exact):
+    at: Size
+    count: Size
+
+
+class _Header(_Exact):
+    content: dict[str, Any]
+    spikes: _Spikes
+    tables: dict[str, _Table]
+    version: str
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Writes spikes as they come into a stream; `finish` makes the stream a prepared file."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        with _structure(1, _Image()) as (_, spikes):
+            self._at = spikes.get_offset()  # the same however many there will be
+        self.count = 0
+        stream.seek(self._at)
+
+    def append(self, spikes: NDArray[np.void]) -> None:
+        """Write some more spikes."""
+        self._stream.write(spikes.tobytes())
+        self.count += len(spikes)
+
+    def finish(self, content: Mapping[str, Any], tables: Mapping[str, NDArray[Any]]) -> None:
+        """Write tables, header and structure."""
+        image = _Image()
+        with _structure(self.count, image) as (file, room):
+            assert not self.count or room.get_offset() == self._at
+            noted = {}
+            for name, table in tables.items():
+                at = _add_array(file, name, table)
+                sha256 = hashlib.sha256(table.tobytes()).hexdigest()
+                noted[name] = _Table(at=at, dtype=table.dtype.str, shape=list(table.shape), sha256=sha256)
+            spikes = _Spikes(at=self._at, count=self.count)
+            made = _Header(content=dict(content), spikes=spikes, tables=noted, version=__version__)
+            header = json.dumps(made.model_dump(), allow_nan=False).encode()
+            at = _add_array(file, "header", np.array(header))
+        place = _Place(at=at, size=len(header), sha256=hashlib.sha256(header).hexdigest())
+        image.write_to(self._stream)
+        self._stream.seek(0)
+        self._stream.write((FORMAT + place.model_dump_json().encode()).ljust(USER_BLOCK))
+
+
+class _Image(io.RawIOBase):
+    """A file that remembers what was written where, so that libhdf5 never meets a full disk (it crashes over it)."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[int, bytes]] = []
+        self._position = 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._position = offset
+        return offset
+
+    def write(self, content: Any) -> int:
+        self._pieces.append((self._position, bytes(content)))
+        return len(content)
+
+    def truncate(self, size: int | None = None) -> int:
+        return size or 0
+
+    def write_to(self, stream: BinaryIO) -> None:
+        for position, content in self._pieces:
+            stream.seek(position)
+            stream.write(content)
+
+
+@contextmanager
+def _structure(count: int, image: _Image) -> Iterator[tuple[h5py.File, Any]]:
+    """An HDF5 file in an image, with room for so many spikes."""
+    with h5py.File(image, "w", userblock_size=USER_BLOCK) as file:
+        yield file, _dataset(file, "spikes", (count,), SPIKE_DTYPE)
+
+
+def _dataset(file: h5py.File, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """A data set whose bytes lie in one piece, at a place that is known at once."""
+    choices = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    choices.set_layout(h5py.h5d.CONTIGUOUS)
+    choices.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    choices.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    space = h5py.h5s.create_simple(shape) if shape else h5py.h5s.create(h5py.h5s.SCALAR)
+    group, _, last = name.rpartition("/")
+    place = file.require_group(group) if group else file
+    return h5py.h5d.create(place.id, last.encode(), h5py.h5t.py_create(dtype), space, choices)
+
+
+def _add_array(file: h5py.File, name: str, array: NDArray[Any]) -> int:
+    """Write an array; where it is."""
+    made = _dataset(file, name, array.shape, array.dtype)
+    if not array.size:
+        return 0
+    made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(array))
+    return int(made.get_offset())
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def is_prepared(path: Path) -> bool:
+    """Whether a file says that it is a prepared file, of this format or another."""
+    try:
+        with open_regular(path) as stream:
+            return _NEWER.match(stream.read(USER_BLOCK)) is not None
+    except OSError:
+        return False
+
+
+class Reader:
+    """An open prepared file: its content, its tables, and its spikes when asked for. Whatever is wrong: `DataError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._stream = open_regular(path)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be opened: {error.strerror or error}") from None
+        try:
+            self._size = os.fstat(self._stream.fileno()).st_size
+            self._header = self._read_header()
+            self.content = self._header.content
+            self.version = self._header.version
+            self.n_spikes = self._header.spikes.count
+            if self._header.spikes.at + self.n_spikes * SPIKE_DTYPE.itemsize > self._size:
+                raise DataError(f"{path}: damaged: the file is cut off; make it again")
+            self.tables = {name: self._read_table(name) for name in self._header.tables}
+        except BaseException:
+            self._stream.close()
+            raise
+
+    @property
+    def fingerprint(self) -> str:
+        """A SHA-256 over everything that is believed, but not over the order in which examples were written."""
+        tables = {
+            name: [table.dtype, table.shape, table.sha256]
+            for name, table in self._header.tables.items()
+            if not name.endswith("/begin")
+        }
+        text = json.dumps({"content": self.content, "tables": tables}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def spikes(self, begin: int, count: int) -> bytes:
+        """The bytes of some of the spikes, not yet checked; fewer if the file has become shorter."""
+        size = SPIKE_DTYPE.itemsize
+        return self._read(self._header.spikes.at + begin * size, count * size)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    def _read(self, at: int, size: int) -> bytes:
+        if self._stream.closed:
+            raise DataError(f"{self.path}: was closed")
+        pieces = []
+        try:
+            while size and (piece := os.pread(self._stream.fileno(), min(size, 1 << 30), at)):
+                pieces.append(piece)
+                at, size = at + len(piece), size - len(piece)
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+        return b"".join(pieces)
+
+    def _checked(self, at: int, size: int, sha256: str, what: str) -> bytes:
+        """Bytes that fit their checksum; never more than the file has."""
+        if at + size <= self._size:
+            found = self._read(at, size)
+            if hashlib.sha256(found).hexdigest() == sha256:
+                return found
+        raise DataError(f"{self.path}: damaged: {what} does not fit its checksum; make the file again")
+
+    def _read_header(self) -> _Header:
+        block = self._read(0, USER_BLOCK)
+        if not block.startswith(FORMAT):
+            raise DataError(f"{self.path}: {_what_else(block)}")
+        try:
+            place = _Place.model_validate_json(block[len(FORMAT) :])
+            text = self._checked(place.at, place.size, place.sha256, "the header")
+            return _Header.model_validate(json.loads(text))
+        except (ValidationError, ValueError, RecursionError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{self.path}: damaged: its header cannot be read; make the file again") from None
+
+    def _read_table(self, name: str) -> NDArray[Any]:
+        table = self._header.tables[name]
+        dtype = np.dtype(table.dtype)
+        raw = self._checked(table.at, math.prod(table.shape) * dtype.itemsize, table.sha256, f"the table {name}")
+        return np.frombuffer(raw, dtype=dtype).reshape(table.shape)
+
+
+def _what_else(block: bytes) -> str:
+    if found := _NEWER.match(block):
+        return f"prepared data of format {int(found[1])}, which this gemsnn cannot read; install a newer one"
+    if block.startswith(_HDF5):
+        return (
+            "an HDF5 file, but not one of ours, or one that gemsnn 0.1 prepared; make it again with gemsnn data, or "
+            "gemsnn.events.write_prepared"
+        )
+    return "not a prepared file, or a damaged one; make it with gemsnn data"

@@ -1,0 +1,51 @@
+"""Data sets by name. A data set is one file: how it lies on disk, how it is read, cut into bins and split."""
+
+import inspect
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+from gemsnn.errors import ConfigError
+from gemsnn.events.datasets.folder import find_folder
+from gemsnn.events.datasets.inventory import Inventory, Recording
+from gemsnn.events.datasets.mnist_dvs import find_mnist_dvs, mnist_dvs_preprocessing
+from gemsnn.events.datasets.n_mnist import find_nmnist, nmnist_preprocessing
+from gemsnn.events.datasets.tonic import find_tonic
+
+DATASETS: dict[str, Callable[..., Inventory]] = {
+    "mnist-dvs": find_mnist_dvs,
+    "n-mnist": find_nmnist,
+    "folder": find_folder,
+    "tonic": find_tonic,
+}
+
+
+def find_dataset(dataset: str, folder: str | PathLike[str], **choices: Any) -> Inventory:
+    """Look for a data set by its name in `DATASETS`; `tonic:NAME` is tonic's data set of that name.
+
+    `choices` are what its function takes, such as `classes`, `scale` or `sensor_size`.
+    """
+    kind, _, name = dataset.partition(":")
+    if kind not in DATASETS or bool(name) != (kind == "tonic"):
+        known = ", ".join("tonic:NAME" if each == "tonic" else each for each in DATASETS)
+        raise ConfigError(f"data set {dataset!r} is not known; there are {known}")
+    if name:
+        choices["name"] = name
+    for choice in choices:
+        if choice not in inspect.signature(DATASETS[kind]).parameters:
+            raise ConfigError(f"data set {dataset}: {choice} is not a choice that it has")
+    return DATASETS[kind](folder, **choices)
+
+
+__all__ = [
+    "DATASETS",
+    "Inventory",
+    "Recording",
+    "find_dataset",
+    "find_folder",
+    "find_mnist_dvs",
+    "find_nmnist",
+    "find_tonic",
+    "mnist_dvs_preprocessing",
+    "nmnist_preprocessing",
+]

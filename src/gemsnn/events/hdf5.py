@@ -1,0 +1,82 @@
+"""Events in HDF5 files of other programs: data sets t, x, y, p side by side, or one with these as fields.
+
+libhdf5 reads these files, and can hang or crash on damaged ones: of a file that one did not make, we cannot know. Links
+to other files, and data sets whose bytes lie outside the file, are refused.
+"""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import h5py
+from numpy.typing import NDArray
+
+from gemsnn.common.files import open_regular
+from gemsnn.errors import DataError
+from gemsnn.events.columns import events_from_columns
+from gemsnn.events.numpy_files import MOST_COMPRESSED
+from gemsnn.events.records import Events
+
+_PLACES = ("", "events", "CD", "CD/events")
+
+
+def read_hdf5(path: str | PathLike[str]) -> Events:
+    """Read events from an HDF5 file: data sets t, x, y, p at its root or in a group `events`, or one with these fields.
+
+    Other names are guessed, and said (see `gemsnn.events.GuessWarning`).
+
+    Returns
+    -------
+    (n,) structured array
+        Fields x, y, t in microseconds, p (1 for ON), in order of time.
+    """
+    name = str(path)
+    try:
+        with open_regular(Path(path)) as stream, h5py.File(stream, "r") as file:
+            size = stream.seek(0, 2)
+            columns = _columns(file)
+            if columns:
+                return events_from_columns(columns, lambda key: _read(columns[key], size), name)
+            told = ", ".join(file) or "nothing"
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name}: cannot be read as HDF5: {getattr(error, 'strerror', None) or error}") from None
+    raise DataError(
+        f"{name}: holds {told}, and no events: t, x, y, p are looked for at the root and in a group events. "
+        "If gemsnn 0.1 prepared the file, prepare it again"
+    )
+
+
+def _columns(file: h5py.File) -> dict[str, Any]:
+    """The columns of events, by name: data sets, or fields of one."""
+    for place in _PLACES:
+        found = _own(file, place)
+        if isinstance(found, h5py.Dataset) and found.dtype.names:
+            return {field: (found, field) for field in found.dtype.names}
+        if isinstance(found, h5py.Group):
+            columns = {key: (item, None) for key in found if isinstance(item := _own(found, key), h5py.Dataset)}
+            if len(columns) >= 4:
+                return columns
+    return {}
+
+
+def _own(group: h5py.Group, place: str) -> Any:
+    """What lies there, if it lies in this file."""
+    for part in place.split("/") if place else ():
+        if not isinstance(group, h5py.Group) or part not in list(group):
+            return None
+        if not isinstance(group.get(part, getlink=True), h5py.HardLink):
+            raise DataError(f"{group.file.filename}: {part} is a link to elsewhere, which is not followed")
+        group = group[part]
+    return group
+
+
+def _read(column: tuple[h5py.Dataset, str | None], size: int) -> NDArray[Any]:
+    dataset, field = column
+    if dataset.is_virtual or dataset.external:
+        raise DataError(f"{dataset.file.filename}: {dataset.name} has its bytes in another file, which is not read")
+    if dataset.nbytes > MOST_COMPRESSED * size:
+        raise DataError(f"{dataset.file.filename}: {dataset.name} says that it has {dataset.nbytes:,} bytes; damaged?")
+    array: NDArray[Any] = dataset[()] if field is None else dataset[field]
+    return array

@@ -1,0 +1,86 @@
+"""Events in NumPy files: `.npy` with a structured array, `.npz` with one, or with an array for each of t, x, y, p."""
+
+import io
+import tokenize
+import warnings
+import zipfile
+import zlib
+from os import PathLike
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from gemsnn.errors import DataError
+from gemsnn.events.columns import events_from_columns
+from gemsnn.events.files import read_bytes
+from gemsnn.events.records import Events
+
+MOST_COMPRESSED = 100
+"""How many times its size on disk a compressed recording may have in memory; events compress about tenfold."""
+
+_DAMAGE = (
+    ValueError, OSError, EOFError, KeyError, SyntaxError, TypeError, RuntimeError, MemoryError,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def read_numpy(path: str | PathLike[str]) -> Events:
+    """Read events from a `.npy` or `.npz` file.
+
+    A structured array with fields t, x, y, p; or, in `.npz`, an array for each. Other names are guessed, and said (see
+    `gemsnn.events.GuessWarning`). Nothing in the file is run: pickled objects are refused.
+
+    Returns
+    -------
+    (n,) structured array
+        Fields x, y, t in microseconds, p (1 for ON), in order of time.
+    """
+    name, data = str(path), read_bytes(path)
+    try:
+        if data.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                arrays = {}
+                for entry in archive.infolist():
+                    if entry.file_size > MOST_COMPRESSED * max(entry.compress_size, 1000):
+                        raise DataError(f"{name}: {entry.filename} unpacks to {entry.file_size:,} bytes; damaged?")
+                    if entry.filename.endswith(".npy"):
+                        with archive.open(entry) as stream:
+                            arrays[entry.filename.removesuffix(".npy")] = _read_array(stream, entry.file_size)
+        else:
+            arrays = {"array": _read_array(io.BytesIO(data), len(data))}
+    except _DAMAGE as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name}: not a NumPy file of events, or a damaged one: {error}") from None
+    only = next(iter(arrays.values())) if len(arrays) == 1 else None
+    if only is not None and only.dtype.names is not None:
+        return events_from_columns(only.dtype.names, only.__getitem__, name)
+    if len(arrays) == 1:
+        raise DataError(
+            f"{name}: an array without names {only.shape if only is not None else ''}; save a structured array with "
+            "fields t, x, y, p, so that nobody has to guess the order of its columns"
+        )
+    return events_from_columns(arrays, arrays.__getitem__, name)
+
+
+def _read_array(stream: IO[bytes], size: int) -> NDArray[Any]:
+    """One array; its declared shape is held against the bytes that there are before any memory is taken."""
+    version = npy.read_magic(stream)
+    read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+    if read_header is None:
+        raise ValueError(f"version {version} of the format is not read")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+        shape, fortran, dtype = read_header(stream)
+    if dtype.hasobject:
+        raise ValueError("it holds pickled objects, which are not read")
+    count = 1
+    for side in shape:
+        count *= side
+    if count < 0 or count * dtype.itemsize > size:
+        raise ValueError("it is cut off")
+    raw = stream.read(count * dtype.itemsize)
+    array: NDArray[Any] = np.frombuffer(raw, dtype=dtype, count=count).reshape(shape, order="F" if fortran else "C")
+    return array

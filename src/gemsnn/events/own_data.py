@@ -1,0 +1,258 @@
+"""Your own arrays or recordings, with your own labels or desired spike patterns, as a prepared file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.common.splits import strata
+from gemsnn.errors import DataError, ShapeError
+from gemsnn.events.binning import Preprocessing
+from gemsnn.events.prepared import (
+    SPLITS,
+    Content,
+    Desired,
+    Example,
+    Label,
+    PreparedWriter,
+    example_from_events,
+    plain,
+    stratified_split,
+)
+from gemsnn.events.spikelist import SpikeList
+
+
+def write_prepared(
+    path: str | PathLike[str],
+    X: ArrayLike | Iterable[ArrayLike],
+    y: ArrayLike | Sequence[Label] | None = None,
+    *,
+    targets: Sequence[ArrayLike] | NDArray[Any] | None = None,
+    split: float | Sequence[str] | NDArray[Any] = 0.2,
+    seed: int = 0,
+    classes: Sequence[Label] | None = None,
+    names: Sequence[str] | None = None,
+    grid: tuple[int, int] | None = None,
+    preprocessing: Preprocessing | None = None,
+    source: str = "arrays",
+    attributes: Mapping[str, Any] | None = None,
+) -> None:
+    """Write your own spikes, or recordings, and labels as a prepared file, to train on from the command line.
+
+    Parameters
+    ----------
+    path
+        Where to write the file; one that is there is replaced.
+    X
+        Spikes, 0 or 1: an array (n, T, n_inputs), or anything that yields n arrays (T, n_inputs) in turn, for data
+        that does not fit in memory. T may differ from example to example. With `preprocessing` also recordings: arrays
+        of events with fields x, y, t, p.
+    y
+        (n,) labels, whole numbers or texts. Or (n, C) of 0 and 1, where several labels can hold at once.
+    targets
+        In place of `y`: the desired spikes of each example, (n, T, n_visible) or n arrays (T, n_visible).
+    split
+        For each example `"train"` or `"test"`; or the share of each class to test on, drawn with `seed`.
+    classes
+        The classes in the order that their visible neurons shall have; the labels there are, sorted, if not given. If
+        these are texts, `y` may also hold their indices. For (n, C) labels, what the columns are called.
+    names
+        What each example is called, for example in error messages and pictures.
+    grid
+        (rows, columns), if the inputs are pixels: n_inputs = planes x rows x columns, the column running fastest.
+        Examples can then be drawn, and moved while learning.
+    preprocessing
+        How events become spikes; tells the grid, too.
+    source
+        What the file says about where the data come from.
+    attributes
+        Further things to record; JSON values.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gemsnn.events import open_prepared
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> X = [np.random.default_rng(i).random((20 + i, 6)) < 0.3 for i in range(10)]
+    >>> write_prepared(f"{folder.name}/mine.h5", X, ["left", "right"] * 5, split=0.4, grid=(2, 3))
+    >>> with open_prepared(f"{folder.name}/mine.h5") as data:
+    ...     print(len(data.train), len(data.test), data.classes, data.train.lengths.tolist())
+    6 4 ('left', 'right') [20, 21, 22, 25, 26, 27]
+    >>> folder.cleanup()
+    """
+    wanted = _desired(y, targets, classes)
+    n, given = wanted.n, "y" if targets is None else "targets"
+    parts, recorded = _split(split, seed, wanted)
+    if names is not None and len(names) != n:
+        raise DataError(f"names must name each of the {n} examples, got {len(names)}")
+    try:
+        examples = iter(cast(Iterable[ArrayLike], X))
+        first = _array(next(examples), 0)
+    except TypeError:
+        raise ShapeError(f"X must be an array (n, T, n_inputs), or yield arrays (T, n_inputs), not {X!r:.60}") from None
+    except StopIteration:
+        raise DataError(f"X holds no examples, {given} has {n}") from None
+    n_inputs = _width(first) if preprocessing is None else preprocessing.n_inputs
+    shape = grid if preprocessing is None else preprocessing.grid
+    if grid is not None and shape is not None and tuple(grid) != tuple(shape):
+        raise ShapeError(f"grid = {grid}: the preprocessing gives {shape}; leave grid out")
+    if shape is not None and (len(shape) != 2 or min(shape) < 1 or n_inputs % (shape[0] * shape[1])):
+        raise ShapeError(f"grid = {shape}: {n_inputs} inputs are not planes of so many rows and columns")
+    content = Content(
+        n_inputs=n_inputs,
+        n_planes=2 if first.dtype.names and preprocessing and preprocessing.polarity == "merged" else 1,
+        n_visible=wanted.n_visible,
+        desired=wanted.kind,
+        classes=wanted.classes,
+        grid=None if shape is None else [int(side) for side in shape],
+        preprocessing=None if preprocessing is None else preprocessing.to_dict(),
+        attributes=plain({"source": source, "simulated": False, "split": recorded, **(attributes or {})}),
+    )
+    with PreparedWriter(path, content) as writer:
+        array: NDArray[Any] = first
+        for i in range(n):
+            if i:
+                found = next(examples, None)
+                if found is None:
+                    raise DataError(f"X holds {i} examples, {given} has {n}")
+                array = _array(found, i)
+            name = f"example {i}" if names is None else str(names[i])
+            if (array.dtype.names is None) != (first.dtype.names is None):
+                raise DataError(f"{name}: X must hold either arrays (T, n_inputs) or recordings, not both")
+            if array.dtype.names is not None:
+                if preprocessing is None:
+                    raise DataError(f"{name} is a recording of events; say by preprocessing how to make spikes of it")
+                example = example_from_events(array, preprocessing, parts[i], wanted.labels[i], name)
+            else:
+                example = Example(parts[i], wanted.labels[i], _spikes(array, n_inputs, name), name)
+            writer.add(example._replace(target=wanted.target(i, example.spikes.n_steps, name)))
+        if next(examples, None) is not None:
+            raise DataError(f"X holds more examples than {given}, which has {n}")
+
+
+class _Desired(NamedTuple):
+    """What is desired of the examples."""
+
+    kind: Desired
+    n: int
+    classes: list[Label]
+    labels: Any
+    """For each example its class index, its row of 0 and 1, or None."""
+    targets: Sequence[Any] | None
+    n_visible: int
+
+    def target(self, i: int, n_steps: int, name: str) -> SpikeList | None:
+        if self.targets is None:
+            return None
+        array, needed = np.asarray(self.targets[i]), (n_steps, self.n_visible)
+        if array.shape != needed:
+            raise ShapeError(f"the target of {name} has shape {array.shape}, but (T, n_visible) = {needed} is needed")
+        return SpikeList.from_array(array, f"the target of {name}")
+
+
+def _desired(y: Any, targets: Any, classes: Sequence[Label] | None) -> _Desired:
+    if (y is None) == (targets is None):
+        raise DataError("give either y, the labels, or targets, the desired spikes of each example")
+    if targets is not None:
+        if classes is not None:
+            raise DataError("classes belong to labels; targets have none")
+        if not len(targets) or np.ndim(targets[0]) != 2 or not np.shape(targets[0])[1]:
+            raise ShapeError("targets must hold a (T, n_visible) array for each example")
+        return _Desired("pattern", len(targets), [], [None] * len(targets), targets, np.shape(targets[0])[1])
+    labels = _labels(y)
+    named: list[Label]
+    if labels.ndim == 2:
+        if not labels.size or not np.isin(labels, (0, 1)).all():
+            raise DataError("y with two dimensions must hold 0 or 1 for each example and class")
+        named = list(range(labels.shape[1])) if classes is None else _class_names(classes)
+        if len(named) != labels.shape[1]:
+            raise DataError(f"classes names {len(named)} classes, y has {labels.shape[1]} columns")
+        return _Desired("labels", len(labels), named, labels.astype(np.uint8), None, len(named))
+    found = [label.item() for label in np.unique(labels)]
+    named = _class_names(found if classes is None else classes)
+    places: dict[Any, int] = {name: i for i, name in enumerate(named)}
+    if labels.dtype.kind == "i" and all(isinstance(name, str) for name in named):
+        places = {i: i for i in range(len(named))}
+    unknown = [label for label in found if label not in places]
+    if unknown:
+        raise DataError(f"label {unknown[0]!r} is not among the classes {named}")
+    return _Desired("label", len(labels), named, [places[label] for label in labels.tolist()], None, len(named))
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """(n,) int64 or texts, or (n, C) numbers."""
+    if not isinstance(y, np.ndarray):
+        y = list(y)
+        if len({isinstance(label, str) for label in y}) > 1:
+            raise DataError("y mixes texts and numbers; labels must be all of one kind")
+    try:
+        labels = np.asarray(y)
+        if labels.dtype.kind == "O":
+            labels = np.asarray(labels.tolist())
+    except ValueError as error:
+        raise DataError(f"y is no array of labels: {error}") from None
+    if (
+        labels.ndim not in (1, 2)
+        or not len(labels)
+        or labels.dtype.kind not in ("iubU" if labels.ndim == 1 else "iubf")
+    ):
+        raise DataError(
+            f"y must hold one whole number or text for each example, or (n, C) of 0 and 1, got {labels.dtype} of shape "
+            f"{labels.shape}"
+        )
+    if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
+        raise DataError(f"label {labels.max()} is larger than 2^63 - 1; number the classes otherwise, or use texts")
+    return labels if labels.ndim == 2 or labels.dtype.kind == "U" else labels.astype(np.int64)
+
+
+def _class_names(classes: Iterable[Any]) -> list[Label]:
+    named = [name.item() if isinstance(name, np.generic) else name for name in classes]
+    for name in named:
+        if isinstance(name, bool) or not isinstance(name, int | str):
+            raise DataError(f"class {name!r}: classes are whole numbers or texts")
+        if isinstance(name, str):
+            try:
+                name.encode()
+            except UnicodeError:
+                raise DataError(f"class {name!r}: this is no proper text (UTF-8)") from None
+        elif not -(1 << 63) <= name < 1 << 63:
+            raise DataError(f"class {name}: larger than 2^63 - 1; use a text")
+    if len(set(named)) != len(named):
+        raise DataError(f"classes are named twice in {named}")
+    return named
+
+
+def _split(split: Any, seed: int, wanted: _Desired) -> tuple[list[Any], dict[str, Any]]:
+    if isinstance(split, int | float):
+        labels = None if wanted.kind == "pattern" else np.asarray(wanted.labels)
+        parts = stratified_split(strata(labels, wanted.n), split, seed)
+        return parts.tolist(), {"kind": "stratified", "test_fraction": split, "seed": seed}
+    parts = np.asarray(split)
+    if parts.shape != (wanted.n,) or not np.isin(parts, SPLITS).all():
+        raise DataError('split must say "train" or "test" for each example, or be the share of test examples')
+    return parts.tolist(), {"kind": "given"}
+
+
+def _array(example: Any, i: int) -> NDArray[Any]:
+    try:
+        return np.asarray(example)
+    except ValueError as error:
+        raise ShapeError(f"example {i} is no array (T, n_inputs): {error}") from None
+
+
+def _width(first: NDArray[Any]) -> int:
+    if first.dtype.names is not None:
+        raise DataError("X holds recordings of events; say by preprocessing how to make spikes of them")
+    if first.ndim != 2 or not first.shape[1]:
+        raise ShapeError(f"an example must have shape (T, n_inputs), the first has {first.shape}")
+    return int(first.shape[1])
+
+
+def _spikes(array: NDArray[Any], n_inputs: int, name: str) -> SpikeList:
+    if array.ndim != 2 or array.shape[1] != n_inputs or not len(array):
+        raise ShapeError(f"{name} has shape {array.shape}, but (T, n_inputs) with n_inputs = {n_inputs} is needed")
+    return SpikeList.from_array(array, name)

@@ -1,0 +1,72 @@
+"""A sweep as a command: one at a time in a folder of its own, watched, and saved when it is stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from gemsnn.errors import ConfigError
+from gemsnn.experiments.display import Watch
+from gemsnn.experiments.runs import Work
+from gemsnn.experiments.sweep import Ended, locally, on_cluster, sweep
+from gemsnn.training.lock import LOCK, locked
+from gemsnn.training.signals import StopSignals
+
+FOLDERS = frozenset({"data", "figures", "measured", "progress", "runs"})
+FILES = frozenset({LOCK, "report.html", "results.json", "stop", "workers.log"})
+
+
+@contextmanager
+def own_folder(out: Path) -> Iterator[None]:
+    """Make the folder if it is not there, and keep others out of it; one that holds something else is refused."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        there = {path.name: path.is_dir() for path in out.iterdir() if not path.name.startswith(".")}
+    except OSError as error:
+        raise ConfigError(f"--out {out}: cannot be made or read: {error.strerror or error}") from None
+    strangers = sorted(set(there) - FOLDERS - FILES)
+    if strangers and "results.json" not in there:
+        raise ConfigError(
+            f"--out {out}: holds something else already ({', '.join(strangers[:3])}{', ...' * (len(strangers) > 3)}); "
+            "choose a new or empty folder"
+        )
+    for name, is_folder in there.items():
+        if (is_folder and name in FILES) or (not is_folder and name in FOLDERS):
+            kinds = ("folder", "file") if is_folder else ("file", "folder")
+            raise ConfigError(f"{out / name}: is a {kinds[0]} where a {kinds[1]} of this name is kept; move it away")
+    with locked(out):
+        yield
+
+
+def carry_out(
+    runs: Sequence[Work], console: Console, *, workers: int | None = None, scheduler: str | None = None
+) -> list[Ended]:
+    """Do what is not done, in processes of this machine (as many as cores, if not said) or on a Dask cluster.
+
+    Ctrl-C and SIGTERM save everything and end the program, with their usual exit code.
+    """
+
+    def say(line: str) -> None:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+    execute = locally(workers or os.cpu_count() or 1) if scheduler is None else on_cluster(scheduler, say)
+    with StopSignals() as stop:
+        ended = sweep(runs, execute, Watch(console, runs, stop))
+    if any(end.status == "interrupted" for end in ended):
+        count = sum(end.status == "done" for end in ended)
+        say(f"Stopped with {count} of {len(ended)} runs done; all is saved. Go on with the same command.")
+        raise SystemExit(stop.exit_code or 130)
+    return ended
+
+
+def failures(ended: Sequence[Ended]) -> list[str]:
+    """What went wrong, once for all runs in which the same did."""
+    names: dict[str, list[str]] = {}
+    for end in ended:
+        if end.status == "failed":
+            names.setdefault(end.error.strip(), []).append(end.name)
+    return [f"{', '.join(who)} failed: {error}" for error, who in names.items()]
