@@ -214,10 +214,6 @@ class Learner:
         state = State("compiled", self.network, self.dtype, self.time, self._log_weights, *memories, kept)
         return Parameters(self._synaptic, self._somatic, self._bias), state
 
-    def parameters(self) -> Parameters:
-        """The weights as they are now, as a copy."""
-        return self.take()[0].copy()
-
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _open_block(
@@ -265,8 +261,8 @@ class Learner:
             accumulated=np.zeros((n, length), dtype=dtype),
             reach=np.zeros((2, self.network.n_hidden, n_visible), dtype=dtype),
             potentials=np.zeros((K, n)),
-            fired=np.zeros((2, n, K), dtype=np.bool_),
-            probabilities=np.zeros((2, n, K)),
+            fired=np.zeros((n, K), dtype=np.bool_),
+            probabilities=np.zeros((n, K)),
             signal=np.zeros((length, n, K), dtype=dtype),
             carry_weights=np.zeros((n, K), dtype=dtype),
             spikes=np.zeros((length, K, n), dtype=np.bool_),
