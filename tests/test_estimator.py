@@ -89,7 +89,7 @@ def test_parameters_can_be_read_set_and_cloned(fitted):
 
 def test_constructing_checks_nothing_and_fitting_checks_everything(problem):
     classifier = SpikingClassifier(n_hidden=-1, decoder="guess")
-    with pytest.raises(ConfigError, match=r"n_hidden = -1.*decoder = 'guess'"):
+    with pytest.raises(ConfigError, match=r"n_hidden = -1.*decoder 'guess'"):
         classifier.fit(*problem)
 
 

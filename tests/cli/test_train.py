@@ -126,7 +126,7 @@ def test_a_damaged_checkpoint_is_a_warning_of_one_line(gemsnn, data_file, settin
     newest = RunDirectory(run).checkpoints.paths()[0]
     newest.write_bytes(newest.read_bytes()[:-1])
     code, _, err = gemsnn("train", "--out", run, "--resume")
-    assert code == 0
+    assert code == 0, err
     assert re.fullmatch(r"warning: .*damaged.*the one before\n", err)
 
 

@@ -106,6 +106,7 @@ def test_a_run_shows_an_example_elsewhere_in_each_epoch_and_measures_it_where_it
     config = TrainingConfig.make(n_hidden=4, n_compartments=2, epochs=2, validation_fraction=0.0, shift=1, grid=(5, 4))
     trainer, shift = Trainer(config, data), Shift(config, 20)
     parameters = trainer.state.parameters
+    seen.clear()  # the first example is looked at for its width
     for position in range(12):
         trainer.learn_next()
         shown = shift(seen[position], position)
