@@ -195,39 +195,48 @@ def gather(weights: Any, active: Any, n_active: int, total: Any) -> None:
 
 
 @jit(fastmath=FASTMATH)
-def drive(p: Population, taps: Any, decay: Any, recursive: bool, time: int, k: int, potential: Any) -> None:
-    """Add W_0 . R_t to the potentials (n_neurons,)."""
-    n_basis, n = p.filtered.shape[1:]
-    if recursive:
-        for basis in range(n_basis):
-            row = p.filtered[k, basis]
-            for i in range(n):
-                potential[i] += row[i]
-        return
+def drive(p: Population, taps: Any, recursive: bool, time: int, t: int, potentials: Any) -> None:
+    """Add W_0 . R_t to the potentials (K, n_neurons)."""
+    filtered, impulse, shared = p.filtered, p.impulse, p.shared
+    n_basis, n = filtered.shape[1:]
     D = taps.shape[1]
-    for lag in range(1, min(D, time) + 1):
-        slot = p.impulse[(time - lag) % D, k]
-        for basis in range(n_basis):
-            tap, row = taps[basis, lag - 1], slot[basis]
-            for i in range(n):
-                potential[i] += tap * row[i]
+    for k in range(potentials.shape[0]):
+        potential, own = potentials[k], 0 if shared else k
+        if recursive:
+            for basis in range(n_basis):
+                row = filtered[own, basis]
+                for i in range(n):
+                    potential[i] += row[i]
+        else:
+            for lag in range(1, min(D, time) + 1):
+                slot = (time - lag) % D
+                for basis in range(n_basis):
+                    tap, row = taps[basis, lag - 1], impulse[slot, own, basis]
+                    for i in range(n):
+                        potential[i] += tap * row[i]
+    if p.mean.shape[0]:
+        mean_impulse, total = p.mean_impulse, taps.dtype.type(0)
+        for lag in range(1, min(D, time) + 1):
+            for basis in range(n_basis):
+                total += taps[basis, lag - 1] * mean_impulse[(time - lag) % D, basis]
+        p.mean_trace[t] = total
 
 
 @jit(fastmath=FASTMATH)
 def take_in(p: Population, taps: Any, decay: Any, recursive: bool, time: int, column: int, active: Any) -> None:
     """The spikes of the step before ``time``, of all compartments: their rows, into the filters."""
-    D, K = p.impulse.shape[:2]
-    n_basis, n = p.filtered.shape[1:]
+    weights, bits, impulse, filtered = p.weights, p.bits, p.impulse, p.filtered
+    D, K = impulse.shape[:2]
+    n_basis, n = filtered.shape[1:]
     slot = (time - 1) % D
     for k in range(K):
-        n_active = list_active(p.bits, column * K + k, active)
-        q = p.impulse[slot, k]
-        gather(p.weights, active, n_active, q.reshape(-1))
+        n_active = list_active(bits, column * K + k, active)
+        gather(weights, active, n_active, impulse[slot, k].reshape(-1))
         if recursive:
             for basis in range(n_basis):
-                fade, tap, z = decay[basis], taps[basis, 0], p.filtered[k, basis]
+                fade, tap, q, z = decay[basis], taps[basis, 0], impulse[slot, k, basis], filtered[k, basis]
                 for i in range(n):
-                    z[i] = fade * z[i] + tap * q[basis, i]
+                    z[i] = fade * z[i] + tap * q[i]
     if p.mean.shape[0]:
         n_active = list_active(p.bits, column, active)
         for basis in range(n_basis):
@@ -260,21 +269,22 @@ def finite_products(
 ) -> None:
     """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter."""
     n_basis, D = taps.shape
-    K = p.impulse.shape[1]
+    bits, recent, halves, all_products = p.bits, p.recent, p.half, p.products
+    K = all_products.shape[0]
     position, slot = D + t - 1, (time - 1) % D  # of the newest spikes
     for k in range(K):
         # x_{t-1} with all spikes that the traces of the window contain.
         earliest = max(min(begin, t - 2), 0)
-        count_pairs(p.bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
+        count_pairs(bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
         newest = (time - 1) % (D + 1)
         for back in range(min(D, time - 1) + 1):
             older = (time - 1 - back) % (D + 1)
             for other in range(K):
                 together = counts[(position - back) * K + other]
-                p.recent[newest, k, older, other] = together
-                p.recent[older, other, newest, k] = together
+                recent[newest, k, older, other] = together
+                recent[older, other, newest, k] = together
         for basis in range(n_basis):
-            half = p.half[slot, k, basis]
+            half = halves[slot, k, basis]
             for c in range(begin * K, t * K):
                 half[c] = 0
             for lag in range(1, D + 1):
@@ -290,21 +300,21 @@ def finite_products(
         for back in range(1, min(D, time)):
             before = time - 1 - back
             for k in range(K):
-                together_k, halves = p.recent[before % (D + 1), k], p.half[before % D, k]
+                together_k, own_halves = recent[before % (D + 1), k], halves[before % D, k]
                 for basis in range(n_basis):
                     tap_row = turned[basis]
                     for other in range(K):
                         half_sum = taps.dtype.type(0)
                         for place in range(D + 1):
                             half_sum += tap_row[place] * together_k[place, other]
-                        halves[basis, (t - 1) * K + other] = half_sum
+                        own_halves[basis, (t - 1) * K + other] = half_sum
     for k in range(K):
-        products = p.products[k]
+        products = all_products[k]
         for c in range(begin * K, t * K):
             products[c] = 0
         for lag in range(1, min(D, time) + 1):
             for basis in range(n_basis):
-                tap, half = taps[basis, lag - 1], p.half[(time - lag) % D, k, basis]
+                tap, half = taps[basis, lag - 1], halves[(time - lag) % D, k, basis]
                 for c in range(begin * K, t * K):
                     products[c] += tap * half[c]
 
@@ -313,20 +323,21 @@ def finite_products(
 def recursive_products(p: Population, taps: Any, decay: Any, time: int, t: int, whole: Any, counts: Any) -> None:
     """The same for exponentials, of all steps of the window, while nothing has left their memory."""
     n_basis, D = taps.shape
-    K = p.impulse.shape[1]
+    bits, all_products, by_basis, squares = p.bits, p.products, p.by_basis, p.squares
+    K = all_products.shape[0]
     newest, oldest = D + t - 1, D + t - time  # positions of spikes
     trace = np.zeros(K, dtype=taps.dtype)
     cross = np.zeros((n_basis, K, K), dtype=taps.dtype)
     for k in range(K):
         for c in range(t * K):
-            p.products[k, c] = 0
+            all_products[k, c] = 0
         for basis in range(n_basis):
             for other in range(K):  # the newest column begins with R_{t-1} . R_{t-1}
-                p.by_basis[k, basis, (t - 1) * K + other] = p.squares[basis, k, other]
+                by_basis[k, basis, (t - 1) * K + other] = squares[basis, k, other]
     for k in range(K):
-        count_pairs(p.bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
+        count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
         for basis in range(n_basis):
-            fade, tap, product = decay[basis], taps[basis, 0], p.by_basis[k, basis]
+            fade, tap, product = decay[basis], taps[basis, 0], by_basis[k, basis]
             for other in range(K):
                 trace[other] = 0  # R_s . x_{t-1}, from the first spike on
             for position in range(oldest, newest):
@@ -334,22 +345,22 @@ def recursive_products(p: Population, taps: Any, decay: Any, time: int, t: int, 
                     for other in range(K):
                         c = (position - D) * K + other
                         product[c] = fade * product[c] + tap * trace[other]
-                        p.products[k, c] += product[c]
+                        all_products[k, c] += product[c]
                 for other in range(K):
                     trace[other] = fade * trace[other] + tap * counts[position * K + other]
             for other in range(K):
                 c = (t - 1) * K + other
                 product[c] = fade * product[c] + tap * trace[other]
-                p.products[k, c] += product[c]
+                all_products[k, c] += product[c]
                 # |R_t|^2 = fade^2 |R_{t-1}|^2 + fade tap (R_{t-1} . x'_{t-1} + R'_{t-1} . x_{t-1}) + tap^2 x . x'
                 cross[basis, k, other] += fade * tap * trace[other]
                 cross[basis, other, k] += fade * tap * trace[other]
                 together = tap * tap * counts[newest * K + other]
-                p.squares[basis, k, other] = fade * fade * p.squares[basis, k, other] + together
+                squares[basis, k, other] = fade * fade * squares[basis, k, other] + together
     for basis in range(n_basis):
         for k in range(K):
             for other in range(K):
-                p.squares[basis, k, other] += cross[basis, k, other]
+                squares[basis, k, other] += cross[basis, k, other]
 
 
 @jit(fastmath=FASTMATH)
@@ -383,44 +394,57 @@ def advance(
     w: Window, populations: Any, steps: Steps, post_factor: Any, broadcast: Any, local: Any, first: int, last: int
 ) -> None:
     """Steps ``first`` to ``last`` - 1 of what is given; there is room for them in the window."""
-    n, K = w.fired.shape
-    n_visible = steps.targets.shape[1]
+    # Local names, so that the loops below touch plain arrays.
+    taps, decay, recursive, has_local = w.taps, w.decay, w.recursive, w.has_local
+    post, potentials, gram, scaled, bias = w.post, w.potentials, w.gram, w.scaled, w.bias
+    own_trace, somatic_trace, somatic, virtual = w.own_trace, w.somatic_trace, w.somatic, w.virtual
+    fired, probabilities, factors, segment = w.fired, w.probabilities, w.factors, w.segment
+    visible_factor, hidden_factor, fading, signal = w.visible_factor, w.hidden_factor, w.fading, w.signal
+    log_weights, settings, active, whole, counts, turned = (
+        w.log_weights,
+        w.settings,
+        w.active,
+        w.whole,
+        w.counts,
+        w.turned,
+    )
+    accumulated, reach, clock, place = w.accumulated, w.reach, w.time, w.place
+    clamped_steps, targets, inputs, uniforms, spikes = (
+        steps.clamped,
+        steps.targets,
+        steps.inputs,
+        steps.uniforms,
+        steps.spikes,
+    )
+    all_likelihoods, all_log_weights, all_importance = steps.log_likelihood, steps.log_weights, steps.importance
+    eta, gamma, kappa, dtype = w.learning_rate, w.gamma, w.kappa, taps.dtype
+    n, K = fired.shape
+    n_visible = targets.shape[1]
     n_hidden = n - n_visible
-    n_basis, D = w.taps.shape
-    eta, zero, one = w.learning_rate, w.taps.dtype.type(0), w.taps.dtype.type(1)
-    taps, decay, recursive = w.taps, w.decay, w.recursive
-    post, potentials, gram, scaled = w.post, w.potentials, w.gram, w.scaled
-    own_trace, somatic_trace = w.own_trace, w.somatic_trace
-    log_weights = w.log_weights
+    n_basis, D = taps.shape
+    zero, one = dtype.type(0), dtype.type(1)
     importance, visible_signal, hidden_signal = np.empty(K), np.empty(K), np.empty(K)
-    errors, shares = np.empty((K, n_visible), dtype=taps.dtype), np.empty(n)
-    log_probability, reach = np.empty((K, n_visible)), np.empty((n_hidden, n_visible), dtype=taps.dtype)
-    n_segments = w.segment.shape[0]
+    errors, shares, rates = np.empty((K, n_visible), dtype=dtype), np.empty(n), np.empty(n, dtype=dtype)
+    log_probability, reached = np.empty((K, n_visible)), np.empty((n_hidden, n_visible), dtype=dtype)
 
     for step in range(first, last):
-        time, t, begin = w.time[0], w.place[0], w.place[1]
-        clamped = steps.clamped[step]
+        time, t, begin = clock[0], place[0], place[1]
+        clamped = clamped_steps[step]
         columns = t * K  # (s, k') of the window so far
         for k in range(K):
+            potential = potentials[k]
             for i in range(n):
-                potentials[k, i] = w.bias[i]
+                potential[i] = bias[i]
 
         # What the weights of the window's beginning make of the spikes so far, and the scalar products.
         for p in populations:
             if time > 0:
-                take_in(p, taps, decay, recursive, time, D + t - 1, w.active)
+                take_in(p, taps, decay, recursive, time, D + t - 1, active)
                 if recursive:
-                    recursive_products(p, taps, decay, time, t, w.whole, w.counts)
+                    recursive_products(p, taps, decay, time, t, whole, counts)
                 else:
-                    finite_products(p, taps, time, t, begin, w.whole, w.counts, w.turned)
-            if p.mean.shape[0]:
-                total = zero
-                for lag in range(1, min(D, time) + 1):
-                    for basis in range(n_basis):
-                        total += taps[basis, lag - 1] * p.mean_impulse[(time - lag) % D, basis]
-                p.mean_trace[t] = total
-            for k in range(K):
-                drive(p, taps, decay, recursive, time, 0 if p.shared else k, potentials[k])
+                    finite_products(p, taps, time, t, begin, whole, counts, turned)
+            drive(p, taps, recursive, time, t, potentials)
 
         # What was learned since then: eta sum_s a_s (R_s . R_t), the bias with a trace of 1.
         if begin < t:
@@ -429,26 +453,17 @@ def advance(
                     row = gram[c, k]
                     for m in range(begin * K, columns):
                         row[m] = one
-                    for p in populations:
-                        if p.feeds[c]:
-                            if p.shared:
-                                shared = p.products[0]
-                                for s in range(begin, t):
-                                    product = shared[s]
-                                    if p.mean.shape[0]:
-                                        product += p.mean_square[0] - p.mean_trace[s] - p.mean_trace[t]
-                                    for other in range(K):
-                                        row[s * K + other] += product
-                            else:
-                                private = p.products[k]
-                                for m in range(begin * K, columns):
-                                    row[m] += private[m]
-            for g in range(n_segments):
-                row_first, row_last, c = w.segment[g, 0], w.segment[g, 1], w.segment[g, 2]
-                if w.has_local and row_last <= n_hidden:
-                    _learned_locally(w, gram[c], t, begin, row_first, row_last)
+                for p in populations:
+                    if p.feeds[c]:
+                        _add_products(p, t, begin, gram[c])
+            for g in range(segment.shape[0]):
+                row_first, row_last, c = segment[g, 0], segment[g, 1], segment[g, 2]
+                if has_local and row_last <= n_hidden:
+                    _learned_locally(
+                        eta, gram[c], begin, t, row_first, row_last, fading, signal, post, accumulated, potentials
+                    )
                 else:
-                    factor = w.visible_factor if row_first >= n_hidden else w.hidden_factor
+                    factor = visible_factor if row_first >= n_hidden else hidden_factor
                     for k in range(K):
                         row = gram[c, k]
                         for m in range(begin * K, columns):
@@ -459,15 +474,23 @@ def advance(
         for k in range(K):
             potential = potentials[k]
             for basis in range(somatic_trace.shape[1]):
-                weight, trace = w.somatic[basis], somatic_trace[k, basis]
+                weight, trace = somatic[basis], somatic_trace[k, basis]
                 for i in range(n):
                     potential[i] += weight[i] * trace[i]
             for basis in range(n_basis):
-                weight, trace = w.virtual[basis], own_trace[k, basis]
+                weight, trace = virtual[basis], own_trace[k, basis]
                 for i in range(n):
                     potential[i] -= weight[i] * trace[i]
 
-        _fire(w, steps, step, n_hidden, shares, log_probability)
+        for k in range(K):
+            _fire(
+                potentials[k], uniforms[step, k], targets[step], clamped, w.circuits, shares, spikes[step, k],
+                log_probability[k],
+            )  # fmt: skip
+            row = spikes[step, k]
+            for i in range(n):
+                fired[i, k] = row[i]
+                probabilities[i, k] = shares[i]
 
         # The central processor.
         highest = -np.inf
@@ -475,71 +498,121 @@ def advance(
             likelihood = 0.0
             for x in range(n_visible):
                 likelihood += log_probability[k, x]
-            steps.log_likelihood[step, k] = likelihood
-            log_weights[k] = w.kappa * log_weights[k] + (likelihood if clamped else 0.0)
-            steps.log_weights[step, k] = log_weights[k]
+            log_weights[k] = kappa * log_weights[k] + (likelihood if clamped else 0.0)
             highest = max(highest, log_weights[k])
+            all_likelihoods[step, k], all_log_weights[step, k] = likelihood, log_weights[k]
         total_importance = 0.0
         for k in range(K):
             importance[k] = np.exp(log_weights[k] - highest)
             total_importance += importance[k]
         for k in range(K):
             importance[k] /= total_importance
-            steps.importance[step, k] = importance[k]
-            visible_signal[k] = 0.0
-            hidden_signal[k] = 0.0
+            all_importance[step, k] = importance[k]
 
         # Post factors and learning signals.
         if clamped:
-            post_factor(w.fired[:n_hidden], w.probabilities[:n_hidden], w.factors[:n_hidden])
+            post_factor(fired[:n_hidden], probabilities[:n_hidden], factors[:n_hidden])
             for i in range(n_hidden, n):
                 for k in range(K):
-                    w.factors[i, k] = (1.0 if w.fired[i, k] else 0.0) - w.probabilities[i, k]
-                    errors[k, i - n_hidden] = w.factors[i, k]
-            broadcast(w.settings, log_weights, importance, w.processor_memory, visible_signal, hidden_signal)
-            if w.has_local:
+                    factors[i, k] = (1.0 if fired[i, k] else 0.0) - probabilities[i, k]
+                    errors[k, i - n_hidden] = factors[i, k]
+            broadcast(settings, log_weights, importance, w.processor_memory, visible_signal, hidden_signal)
+            if has_local:
                 for x in range(n_visible):
-                    row = w.reach[x]
+                    row = reach[x]
                     for h in range(n_hidden):
-                        reach[h, x] = row[h]
-                local(w.settings, hidden_signal, errors, reach, w.fired[:n_hidden], w.neuron_memory, w.signal)
-        elif w.has_local:
-            for i in range(n_hidden):
-                for k in range(K):
-                    w.signal[i, k] = zero
-        if begin == t and not clamped:
-            w.place[1] = t + 1  # nothing in the window to learn from yet
-        for k in range(K):
-            row = post[columns + k]
-            for i in range(n):
-                row[i] = w.factors[i, k] if clamped else zero
+                        reached[h, x] = row[h]
+                local(settings, hidden_signal, errors, reached, fired[:n_hidden], w.neuron_memory, signal)
+            for k in range(K):
+                row = post[columns + k]
+                for i in range(n):
+                    row[i] = factors[i, k]
+        else:
+            visible_signal[:] = 0.0
+            hidden_signal[:] = 0.0
+            post[columns : columns + K] = zero
+            if has_local:
+                signal[:] = zero
+            if begin == t:
+                place[1] = t + 1  # nothing in the window to learn from yet
 
         # The sums over r of gamma^(r - s) signal_r.
-        w.visible_factor[columns : columns + K] = zero
-        w.hidden_factor[columns : columns + K] = zero
-        if w.has_local:
-            w.accumulated[columns : columns + K] = zero
         for s in range(t):
-            w.fading[s] *= w.gamma
-        w.fading[t] = one
+            fading[s] *= gamma
+        fading[t] = one
+        for k in range(K):
+            visible_factor[columns + k] = zero
+            hidden_factor[columns + k] = zero
+            if has_local:
+                accumulated[columns + k] = zero
         if clamped:
-            for s in range(begin, t + 1):
-                for k in range(K):
-                    w.visible_factor[s * K + k] += w.fading[s] * taps.dtype.type(visible_signal[k])
-                    w.hidden_factor[s * K + k] += w.fading[s] * taps.dtype.type(hidden_signal[k])
-        _learn_directly(w, clamped, columns, n_hidden, visible_signal, hidden_signal)
+            for k in range(K):
+                to_visible, to_hidden = dtype.type(visible_signal[k]), dtype.type(hidden_signal[k])
+                for s in range(begin, t + 1):
+                    visible_factor[s * K + k] += fading[s] * to_visible
+                    hidden_factor[s * K + k] += fading[s] * to_hidden
+
+        # What is learned directly: self-memory, the synapse that is not there, the reach of hidden neurons.
+        for k in range(K):
+            for i in range(n_hidden):
+                rates[i] = eta * (signal[i, k] if has_local else dtype.type(hidden_signal[k]))
+            for i in range(n_hidden, n):
+                rates[i] = eta * dtype.type(visible_signal[k])
+            row = post[columns + k]
+            for basis in range(somatic.shape[0]):
+                _learn_directly(gamma, row, somatic_trace[k, basis], rates, w.has_memory, w.somatic_eligibility[k, basis],
+                                somatic[basis])  # fmt: skip
+            for basis in range(n_basis):
+                _learn_directly(gamma, row, own_trace[k, basis], rates, w.own_source, w.virtual_eligibility[k, basis],
+                                virtual[basis])  # fmt: skip
+            if has_local:
+                _learn_reach(
+                    gamma, row[n_hidden:], own_trace[k], rates[n_hidden:], w.reaches, w.reach_eligibility[k], reach
+                )
 
         # Remember the spikes: in the traces that the next step sees, and as bits.
-        _remember(w, steps.spikes[step])
+        _remember(fired, w.history, w.history_bits)
+        for k in range(K):
+            for basis in range(somatic_trace.shape[1]):
+                _look_up(w.history, k, w.somatic_table, basis, somatic_trace[k, basis])
+            for basis in range(n_basis):
+                trace, row = own_trace[k, basis], spikes[step, k]
+                if recursive:
+                    fade, tap = decay[basis], taps[basis, 0]
+                    for i in range(n):
+                        trace[i] = fade * trace[i] + (tap if row[i] else zero)
+                else:
+                    _look_up(w.history, k, w.synaptic_table, basis, trace)
         for p in populations:
             if p.of_inputs:
-                pack(steps.inputs[step, p.first : p.first + p.size], p.bits, D + t)
+                pack(inputs[step, p.first : p.first + p.size], p.bits, D + t)
             else:
                 for k in range(1 if p.shared else K):
                     column = D + t if p.shared else (D + t) * K + k
-                    pack(steps.spikes[step, k, p.first : p.first + p.size], p.bits, column)
-        w.time[0] = time + 1
-        w.place[0] = t + 1
+                    pack(spikes[step, k, p.first : p.first + p.size], p.bits, column)
+        clock[0] = time + 1
+        place[0] = t + 1
+
+
+@jit(fastmath=FASTMATH)
+def _add_products(p: Population, t: int, begin: int, gram: Any) -> None:
+    """Add the population's scalar products to those of a class of neurons, (K, M * K)."""
+    K, products = gram.shape[0], p.products
+    mean_trace, mean_square, is_mean_free = p.mean_trace, p.mean_square, p.mean.shape[0] > 0
+    for k in range(K):
+        row = gram[k]
+        if p.shared:
+            shared = products[0]
+            for s in range(begin, t):
+                product = shared[s]
+                if is_mean_free:  # (R_s - mean) . (R_t - mean)
+                    product += mean_square[0] - mean_trace[s] - mean_trace[t]
+                for other in range(K):
+                    row[s * K + other] += product
+        else:
+            private = products[k]
+            for m in range(begin * K, t * K):
+                row[m] += private[m]
 
 
 @jit(fastmath=FASTMATH)
@@ -575,142 +648,126 @@ def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int
 
 
 @jit(fastmath=FASTMATH)
-def _learned_locally(w: Window, gram: Any, t: int, begin: int, first: int, last: int) -> None:
+def _learned_locally(
+    eta: Any,
+    gram: Any,
+    begin: int,
+    t: int,
+    first: int,
+    last: int,
+    fading: Any,
+    signal: Any,
+    post: Any,
+    accumulated: Any,
+    potentials: Any,
+) -> None:
     """The same where each neuron has a signal of its own: first bring a up to date with the last step's signal."""
-    K = w.potentials.shape[0]
-    for s in range(begin, t):
-        fading = w.fading[s]
-        for other in range(K):
+    K = potentials.shape[0]
+    for other in range(K):
+        own = signal[:, other].copy()
+        for s in range(begin, t):
             m = s * K + other
-            a, post = w.accumulated[m], w.post[m]
+            fade, a, row = fading[s], accumulated[m], post[m]
+            rate, potential = eta * gram[0, m], potentials[0]
             for i in range(first, last):
-                a[i] += fading * w.signal[i, other] * post[i]
-            for k in range(K):
-                rate, potential = w.learning_rate * gram[k, m], w.potentials[k]
+                a[i] += fade * own[i] * row[i]
+                potential[i] += rate * a[i]
+            for k in range(1, K):
+                rate, potential = eta * gram[k, m], potentials[k]
                 for i in range(first, last):
                     potential[i] += rate * a[i]
 
 
 @jit(fastmath=FASTMATH, error_model="numpy")
-def _fire(w: Window, steps: Steps, step: int, n_hidden: int, shares: Any, log_probability: Any) -> None:
-    """Spikes and probabilities of all neurons, and the log-probability of the visible ones."""
-    n, K = w.fired.shape
-    clamped, circuits = steps.clamped[step], w.circuits
-    for k in range(K):
-        potential, spikes = w.potentials[k], steps.spikes[step, k]
-        sigmoids(potential, shares)
-        uniforms = steps.uniforms[step, k]
-        for i in range(n_hidden if clamped else n):
-            spikes[i] = uniforms[i] < shares[i]
-        for i in range(n_hidden, n):
-            if clamped:
-                spikes[i] = steps.targets[step, i - n_hidden] != 0
-            u = np.float64(potential[i])
-            log_probability[k, i - n_hidden] = log_sigmoid(u if spikes[i] else -u)
-        for i in range(n):
-            w.fired[i, k] = spikes[i]
-            w.probabilities[i, k] = shares[i]
-        for c in range(len(circuits.silent)):
-            members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
-            is_visible = members[0] >= n_hidden
-            log_total = compete(potential, members, circuits.silent[c], shares)
-            if is_visible and clamped:
-                chosen = -1
-                for i in members:
-                    if steps.targets[step, i - n_hidden] != 0:
-                        chosen = i
-            else:
-                chosen = winner(shares, members, circuits.silent[c], steps.uniforms[step, k, members[0]])
-            for i in members:
-                w.fired[i, k] = i == chosen
-                spikes[i] = i == chosen
-                w.probabilities[i, k] = shares[i]
-                if is_visible:
-                    log_probability[k, i - n_hidden] = 0.0
-            if is_visible:
-                of_spike = np.float64(potential[chosen]) if chosen >= 0 else 0.0
-                log_probability[k, circuits.column[c]] = of_spike - log_total
-
-
-@jit(fastmath=FASTMATH)
-def _learn_directly(
-    w: Window, clamped: bool, columns: int, n_hidden: int, visible_signal: Any, hidden_signal: Any
+def _fire(
+    potential: Any,
+    uniforms: Any,
+    targets: Any,
+    clamped: bool,
+    circuits: Any,
+    shares: Any,
+    spikes: Any,
+    log_probability: Any,
 ) -> None:
-    """Self-memory, the synapse that is not there, and the reach of hidden neurons: eligibility as the paper has it."""
-    n, K = w.fired.shape
-    gamma, eta, dtype = w.gamma, w.learning_rate, w.taps.dtype
-    rate = np.empty(n, dtype=dtype)
-    for k in range(K):
-        post = w.post[columns + k]
-        for i in range(n):
-            if not clamped:
-                rate[i] = 0
-            elif i >= n_hidden:
-                rate[i] = eta * dtype.type(visible_signal[k])
-            elif w.has_local:
-                rate[i] = eta * w.signal[i, k]
-            else:
-                rate[i] = eta * dtype.type(hidden_signal[k])
-        for basis in range(w.somatic.shape[0]):
-            eligibility, trace, weight = w.somatic_eligibility[k, basis], w.somatic_trace[k, basis], w.somatic[basis]
-            for i in range(n):
-                e = gamma * eligibility[i] + post[i] * trace[i]
-                eligibility[i] = e
-                weight[i] += rate[i] * e * w.has_memory[i]
-        for basis in range(w.virtual.shape[0]):
-            eligibility, trace, weight = w.virtual_eligibility[k, basis], w.own_trace[k, basis], w.virtual[basis]
-            for i in range(n):
-                e = gamma * eligibility[i] + post[i] * trace[i]
-                eligibility[i] = e
-                weight[i] += rate[i] * e * w.own_source[i]
-        if w.has_local:
-            traces = np.zeros(n_hidden, dtype=dtype)  # summed over the bases
-            for basis in range(w.own_trace.shape[1]):
-                trace = w.own_trace[k, basis]
-                for h in range(n_hidden):
-                    traces[h] += trace[h]
-            for x in range(n - n_hidden):
-                error, step_size = post[n_hidden + x], rate[n_hidden + x]
-                eligibility, reach, reaches = w.reach_eligibility[k, x], w.reach[x], w.reaches[x]
-                for h in range(n_hidden):
-                    e = gamma * eligibility[h] + error * traces[h]
-                    eligibility[h] = e
-                    reach[h] += step_size * e * reaches[h]
+    """Probabilities (n,), spikes (n,) and the log-probability of the visible ones (n_visible,) of one compartment."""
+    n, n_visible = potential.shape[0], targets.shape[0]
+    n_hidden = n - n_visible
+    sigmoids(potential, shares)
+    for i in range(n_hidden if clamped else n):
+        spikes[i] = uniforms[i] < shares[i]
+    for i in range(n_hidden, n):
+        if clamped:
+            spikes[i] = targets[i - n_hidden] != 0
+        u = np.float64(potential[i])
+        log_probability[i - n_hidden] = log_sigmoid(u if spikes[i] else -u)
+    for c in range(len(circuits.silent)):
+        members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
+        is_visible = members[0] >= n_hidden
+        log_total = compete(potential, members, circuits.silent[c], shares)
+        if is_visible and clamped:
+            chosen = -1
+            for i in members:
+                if targets[i - n_hidden] != 0:
+                    chosen = i
+        else:
+            chosen = winner(shares, members, circuits.silent[c], uniforms[members[0]])
+        for i in members:
+            spikes[i] = i == chosen
+            if is_visible:
+                log_probability[i - n_hidden] = 0.0
+        if is_visible:
+            of_spike = np.float64(potential[chosen]) if chosen >= 0 else 0.0
+            log_probability[circuits.column[c]] = of_spike - log_total
 
 
 @jit(fastmath=FASTMATH)
-def _remember(w: Window, spikes: Any) -> None:
-    """Traces of the neurons' own spikes, as the next step sees them."""
-    n, K = w.fired.shape
-    bits = w.history_bits
-    full_word = (1 << bits) - 1
-    for i in range(n):
-        for k in range(K):
-            history = w.history[i, k]
-            bit = np.int64(w.fired[i, k])
-            for word in range(history.shape[0]):
-                longer = (np.int64(history[word]) << 1) | bit
-                history[word] = longer & full_word
-                bit = longer >> bits
-    for k in range(K):
-        for basis in range(w.somatic_trace.shape[1]):
-            _look_up(w.history, k, w.somatic_table, basis, w.somatic_trace[k, basis])
-        for basis in range(w.own_trace.shape[1]):
-            trace = w.own_trace[k, basis]
-            if w.recursive:
-                fade, tap = w.decay[basis], w.taps[basis, 0]
-                for i in range(n):
-                    trace[i] = fade * trace[i] + (tap if spikes[k, i] else 0)
-            else:
-                _look_up(w.history, k, w.synaptic_table, basis, trace)
+def _learn_directly(gamma: Any, post: Any, trace: Any, rate: Any, learns: Any, eligibility: Any, weight: Any) -> None:
+    """eligibility <- gamma eligibility + post trace; weight <- weight + rate eligibility, of (n,) neurons that learn."""
+    for i in range(post.shape[0]):
+        e = gamma * eligibility[i] + post[i] * trace[i]
+        eligibility[i] = e
+        weight[i] += rate[i] * e * learns[i]
+
+
+@jit(fastmath=FASTMATH)
+def _learn_reach(gamma: Any, post: Any, traces: Any, rate: Any, reaches: Any, eligibility: Any, reach: Any) -> None:
+    """The same for the sums over bases of the weights from hidden to visible neurons, (n_visible, n_hidden)."""
+    n_visible, n_hidden = reach.shape
+    total = np.zeros(n_hidden, dtype=reach.dtype)  # the traces, summed over the bases
+    for basis in range(traces.shape[0]):
+        trace = traces[basis]
+        for h in range(n_hidden):
+            total[h] += trace[h]
+    for x in range(n_visible):
+        error, step_size = post[x], rate[x]
+        own_eligibility, own_reach, there = eligibility[x], reach[x], reaches[x]
+        for h in range(n_hidden):
+            e = gamma * own_eligibility[h] + error * total[h]
+            own_eligibility[h] = e
+            own_reach[h] += step_size * e * there[h]
 
 
 @jit()
-def _look_up(history: Any, k: int, table: Any, basis: int, trace: Any) -> None:
+def _remember(fired: Any, histories: Any, bits: int) -> None:
+    """Shift the spikes (n, K) into the histories (n, K, words)."""
+    full_word = (1 << bits) - 1
+    n, K, words = histories.shape
+    for i in range(n):
+        for k in range(K):
+            bit = np.int64(fired[i, k])
+            for word in range(words):
+                longer = (np.int64(histories[i, k, word]) << 1) | bit
+                histories[i, k, word] = longer & full_word
+                bit = longer >> bits
+
+
+@jit()
+def _look_up(histories: Any, k: int, table: Any, basis: int, trace: Any) -> None:
+    """Traces (n,) of compartment k, by the table of ``tables.py``."""
     for i in range(trace.shape[0]):
-        total = table[0, history[i, k, 0], basis]
+        total = table[0, histories[i, k, 0], basis]
         for word in range(1, table.shape[0]):
-            total += table[word, history[i, k, word], basis]
+            total += table[word, histories[i, k, word], basis]
         trace[i] = total
 
 
@@ -720,31 +777,30 @@ def _look_up(history: Any, k: int, table: Any, basis: int, trace: Any) -> None:
 @jit(fastmath=FASTMATH)
 def changes(w: Window, n_hidden: int, a: Any) -> None:
     """Write eta a of all steps of the window to (M * K, n_neurons); the factors begin anew."""
+    post, accumulated, signal, fading = w.post, w.accumulated, w.signal, w.fading
+    visible_factor, hidden_factor, has_local, eta = w.visible_factor, w.hidden_factor, w.has_local, w.learning_rate
     n, K = w.fired.shape
-    t, begin = w.place[0], w.place[1]
-    eta, zero = w.learning_rate, w.taps.dtype.type(0)
-    for s in range(begin, t):
-        fading = w.fading[s]
-        for k in range(K):
-            m = s * K + k
-            post, row = w.post[m], a[m]
-            if w.has_local:
-                accumulated = w.accumulated[m]
+    zero = w.taps.dtype.type(0)
+    for k in range(K):
+        own = signal[:, k].copy()
+        for s in range(w.place[1], w.place[0]):
+            m, fade = s * K + k, fading[s]
+            row, result = post[m], a[m]
+            if has_local:
+                so_far = accumulated[m]
                 for i in range(n_hidden):
-                    row[i] = eta * (accumulated[i] + fading * w.signal[i, k] * post[i])
-                    accumulated[i] = zero
+                    result[i] = eta * (so_far[i] + fade * own[i] * row[i])
+                    so_far[i] = zero
             else:
-                factor = eta * w.hidden_factor[m]
+                factor = eta * hidden_factor[m]
                 for i in range(n_hidden):
-                    row[i] = factor * post[i]
-            factor = eta * w.visible_factor[m]
+                    result[i] = factor * row[i]
+            factor = eta * visible_factor[m]
             for i in range(n_hidden, n):
-                row[i] = factor * post[i]
-            w.visible_factor[m] = zero
-            w.hidden_factor[m] = zero
-    for i in range(n_hidden if w.has_local else 0):
-        for k in range(K):
-            w.signal[i, k] = zero
+                result[i] = factor * row[i]
+            visible_factor[m] = zero
+            hidden_factor[m] = zero
+    signal[:] = zero
 
 
 @jit(fastmath=FASTMATH)
