@@ -6,12 +6,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from gemsnn import GemsnnError, __version__
+from gemsnn._version import __version__
 from gemsnn.cli import data
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
 from gemsnn.cli.train import train
+from gemsnn.errors import GemsnnError
 
 app = typer.Typer(
     name="gemsnn",

@@ -57,6 +57,7 @@ class Learner:
         self._functions = rule_functions(type(rule), self.dtype)
         self._keep = horizon(rule.gamma, self.dtype)
         self._time = 0 if state is None else state.time
+        self._stale = False  # whether the filters hold what older weights made of the spikes
         past = 0 if state is None else int(state.kept["place"][0])
         room = past + (BLOCK if steps is None else min(steps, LONGEST_SEQUENCE))
         # Source-major, as it comes out of this form; a copy in any case.
@@ -136,13 +137,15 @@ class Learner:
             if not room:
                 self._move_on()
                 continue
-            many = min(room, T - done)
+            many = min(room, T - done, LONGEST_SEQUENCE)
             if self._window.recursive:  # until something leaves the filters' memory
                 left = self.plan.taps.shape[1] - self._time
                 if left <= 0:
                     self._leave_recursion()
                     continue
                 many = min(many, left)
+            if self._stale:
+                self._renew_filters()
             kernel.advance(self._window, self._populations, steps, *self._functions, done, done + many)
             done += many
             self._time += many
@@ -210,6 +213,7 @@ class Learner:
         n_basis, D = self.plan.taps.shape
         K = 1 if part.shared else self.n_compartments
         recursive = self._window.recursive
+        ring = D + LONGEST_SEQUENCE if part.of_inputs else D  # inputs are taken in ahead
         lags = 1 if recursive else D  # what only the finite filters need is made when they are
         return Population(
             first=part.first,
@@ -219,15 +223,15 @@ class Learner:
             feeds=part.feeds,
             weights=self._synaptic[part.columns],
             bits=np.zeros((-(-part.size // 64), (D + M) * K), dtype=np.uint64),
-            impulse=np.zeros((D, K, n_basis, n), dtype=f),
+            impulse=np.zeros((ring, K, n_basis, n), dtype=f),
             filtered=np.zeros((K, n_basis, n), dtype=f),
-            recent=np.zeros((lags + 1, K, lags + 1, K), dtype=f),
+            recent=np.zeros((lags + 1, lags + 1, K * K), dtype=f),
             half=np.zeros((lags, K, n_basis, max(M, 2) * K), dtype=f),
             by_basis=np.zeros((K, n_basis, M * K if recursive else 0), dtype=f),
             squares=np.zeros((n_basis, K, K), dtype=f),
             products=np.zeros((K, M * K), dtype=f),
             mean=np.zeros((0, n_basis), dtype=f),
-            mean_impulse=np.zeros((D, n_basis), dtype=f),
+            mean_impulse=np.zeros((ring, n_basis), dtype=f),
             mean_trace=np.zeros(M + 1, dtype=f),
             mean_square=np.zeros(1, dtype=f),
         )
@@ -247,7 +251,7 @@ class Learner:
         )  # fmt: skip
 
     def _write(self) -> None:
-        """Write what was learned to the weights; what the filters hold follows from these."""
+        """Write what was learned to the weights; what the filters hold has then to be made anew."""
         w = self._window
         t, begin = (int(place) for place in w.place)
         if begin >= t:
@@ -256,8 +260,14 @@ class Learner:
         w.bias[:] += a.sum(axis=0)
         for p in self._populations:
             self._write_population(p, a)
-            kernel.take_in_again(p, w.taps, w.decay, w.recursive, self._time, t, w.active)
         w.virtual[:] = 0
+        self._stale = True
+
+    def _renew_filters(self) -> None:
+        w = self._window
+        for p in self._populations:
+            kernel.take_in_again(p, w.taps, w.decay, w.recursive, self._time, int(w.place[0]), w.active)
+        self._stale = False
 
     def _move_on(self) -> None:
         """Write, and make room: only what still matters is kept."""
@@ -313,7 +323,7 @@ class Learner:
         for p in self._populations:
             K = len(p.products)
             p = p._replace(
-                recent=np.zeros((D + 1, K, D + 1, K), dtype=self.dtype),
+                recent=np.zeros((D + 1, D + 1, K * K), dtype=self.dtype),
                 half=np.zeros((D, K, n_basis, wide * K), dtype=self.dtype),
                 by_basis=p.by_basis[..., :0].copy(),
             )
@@ -342,7 +352,7 @@ class Learner:
             traces[:] = looked_up.transpose(1, 2, 0)
         for index, p in enumerate(self._populations):
             p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
-            kernel.take_in_again(p, w.taps, w.decay, False, self._time, t, w.active)
+        self._stale = True
         self._begin_finite()
 
 

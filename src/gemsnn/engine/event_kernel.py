@@ -36,6 +36,8 @@ from numba.extending import intrinsic
 from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, winner
 from gemsnn.engine.jit import FASTMATH, jit
 
+PART = 384 * 1024  # bytes of weights that are worked on at a time: somewhat less than a processor's own cache
+
 
 class Population(NamedTuple):
     """Sources with the same targets. The window has room for M steps; D is the filter's duration; f the precision.
@@ -50,15 +52,15 @@ class Population(NamedTuple):
     feeds: Any  # (n_classes,) bool: which neurons
     weights: Any  # (n_sources, n_basis * n_neurons) f: one row for each source
     bits: Any  # (words, (D + M) * K_p) uint64: spikes, position by position
-    impulse: Any  # (D, K_p, n_basis, n_neurons) f: q of the last D steps; slot time % D
+    impulse: Any  # (D or more, K_p, n_basis, n_neurons) f: q of the last steps; slot time % its length
     filtered: Any  # (K_p, n_basis, n_neurons) f: the same, filtered by the recursion
-    recent: Any  # (D + 1, K_p, D + 1, K_p) f: sources that spike at both of two recent steps; slots time % (D + 1)
+    recent: Any  # (D + 1, D + 1, K_p * K_p) f: sources that spike at both of two recent steps; slots time % (D + 1)
     half: Any  # (D, K_p, n_basis, M * K_p) f: R_s . x_t for the last D steps t; slot time % D
     by_basis: Any  # (K_p, n_basis, M * K_p) f: R_s . R_t of each basis, by the recursion
     squares: Any  # (n_basis, K_p, K_p) f: R_t . R_t of each basis, by the recursion
     products: Any  # (K_p, M * K_p) f: R_s . R_t at the present step t
     mean: Any  # (n_sources, n_basis) f: taken off the traces while learning; (0, n_basis) where nothing is
-    mean_impulse: Any  # (D, n_basis) f
+    mean_impulse: Any  # (as impulse, n_basis) f
     mean_trace: Any  # (M + 1,) f: mean . R of each step of the window
     mean_square: Any  # (1,) f: mean . mean
 
@@ -176,22 +178,19 @@ def list_active(bits: Any, column: int, active: Any) -> int:
 
 
 @jit(fastmath=FASTMATH)
-def gather(weights: Any, active: Any, n_active: int, total: Any) -> None:
-    """Sum the rows of the active sources, four at a time."""
-    width = weights.shape[1]
-    for c in range(width):
+def gather(weights: Any, active: Any, n_active: int, left: int, right: int, total: Any) -> None:
+    """Sum the rows of the active sources, from column ``left`` to ``right``, four at a time."""
+    for c in range(left, right):
         total[c] = 0
     four = n_active // 4 * 4
     for a in range(0, four, 4):
-        row0, row1, row2, row3 = (
-            weights[active[a]], weights[active[a + 1]], weights[active[a + 2]], weights[active[a + 3]],
-        )  # fmt: skip
-        for c in range(width):
-            total[c] += (row0[c] + row1[c]) + (row2[c] + row3[c])
+        j0, j1, j2, j3 = active[a], active[a + 1], active[a + 2], active[a + 3]
+        for c in range(left, right):
+            total[c] += (weights[j0, c] + weights[j1, c]) + (weights[j2, c] + weights[j3, c])
     for a in range(four, n_active):
-        row0 = weights[active[a]]
-        for c in range(width):
-            total[c] += row0[c]
+        j0 = active[a]
+        for c in range(left, right):
+            total[c] += weights[j0, c]
 
 
 @jit(fastmath=FASTMATH)
@@ -201,24 +200,23 @@ def drive(p: Population, taps: Any, recursive: bool, time: int, t: int, potentia
     n_basis, n = filtered.shape[1:]
     D = taps.shape[1]
     for k in range(potentials.shape[0]):
-        potential, own = potentials[k], 0 if shared else k
+        own = 0 if shared else k
         if recursive:
             for basis in range(n_basis):
-                row = filtered[own, basis]
                 for i in range(n):
-                    potential[i] += row[i]
+                    potentials[k, i] += filtered[own, basis, i]
         else:
             for lag in range(1, min(D, time) + 1):
-                slot = (time - lag) % D
+                slot = (time - lag) % impulse.shape[0]
                 for basis in range(n_basis):
-                    tap, row = taps[basis, lag - 1], impulse[slot, own, basis]
+                    tap = taps[basis, lag - 1]
                     for i in range(n):
-                        potential[i] += tap * row[i]
+                        potentials[k, i] += tap * impulse[slot, own, basis, i]
     if p.mean.shape[0]:
         mean_impulse, total = p.mean_impulse, taps.dtype.type(0)
         for lag in range(1, min(D, time) + 1):
             for basis in range(n_basis):
-                total += taps[basis, lag - 1] * mean_impulse[(time - lag) % D, basis]
+                total += taps[basis, lag - 1] * mean_impulse[(time - lag) % mean_impulse.shape[0], basis]
         p.mean_trace[t] = total
 
 
@@ -226,24 +224,58 @@ def drive(p: Population, taps: Any, recursive: bool, time: int, t: int, potentia
 def take_in(p: Population, taps: Any, decay: Any, recursive: bool, time: int, column: int, active: Any) -> None:
     """The spikes of the step before ``time``, of all compartments: their rows, into the filters."""
     weights, bits, impulse, filtered = p.weights, p.bits, p.impulse, p.filtered
-    D, K = impulse.shape[:2]
-    n_basis, n = filtered.shape[1:]
-    slot = (time - 1) % D
+    K = impulse.shape[1]
+    slot = (time - 1) % impulse.shape[0]
     for k in range(K):
         n_active = list_active(bits, column * K + k, active)
-        gather(weights, active, n_active, impulse[slot, k].reshape(-1))
-        if recursive:
-            for basis in range(n_basis):
-                fade, tap, q, z = decay[basis], taps[basis, 0], impulse[slot, k, basis], filtered[k, basis]
-                for i in range(n):
-                    z[i] = fade * z[i] + tap * q[i]
+        gather(weights, active, n_active, 0, weights.shape[1], impulse[slot, k].reshape(-1))
     if p.mean.shape[0]:
-        n_active = list_active(p.bits, column, active)
+        n_active = list_active(bits, column, active)
+        _gather_mean(p.mean, active, n_active, p.mean_impulse[(time - 1) % p.mean_impulse.shape[0]])
+    if recursive:
+        _recur(taps, decay, impulse[slot], filtered)
+
+
+@jit(fastmath=FASTMATH)
+def take_in_ahead(p: Population, inputs: Any, first: int, last: int, time: int, position: int, active: Any) -> None:
+    """Inputs are known ahead: pack and gather those of the steps to come, part by part of the weights' columns.
+
+    A part of the weights stays in the processor's cache while all steps are worked through.
+    """
+    weights, bits, impulse = p.weights, p.bits, p.impulse
+    width = weights.shape[1]
+    for step in range(first, last):
+        pack(inputs[step, p.first : p.first + p.size], bits, position + step - first)
+    parts = 1 if last - first == 1 else max(1, (weights.size * weights.itemsize) // PART + 1)
+    for part in range(parts):
+        left, right = width * part // parts, width * (part + 1) // parts
+        for step in range(first, last):
+            n_active = list_active(bits, position + step - first, active)
+            gather(weights, active, n_active, left, right, impulse[(time + step - first) % len(impulse), 0].reshape(-1))
+    if p.mean.shape[0]:
+        for step in range(first, last):
+            n_active = list_active(bits, position + step - first, active)
+            _gather_mean(p.mean, active, n_active, p.mean_impulse[(time + step - first) % p.mean_impulse.shape[0]])
+
+
+@jit(fastmath=FASTMATH)
+def _recur(taps: Any, decay: Any, impulse: Any, filtered: Any) -> None:
+    """One step of the recursion z <- decay z + tap q, (K_p, n_basis, n_neurons)."""
+    K, n_basis, n = filtered.shape
+    for k in range(K):
         for basis in range(n_basis):
-            total = p.mean_square.dtype.type(0)
-            for a in range(n_active):
-                total += p.mean[active[a], basis]
-            p.mean_impulse[slot, basis] = total
+            fade, tap = decay[basis], taps[basis, 0]
+            for i in range(n):
+                filtered[k, basis, i] = fade * filtered[k, basis, i] + tap * impulse[k, basis, i]
+
+
+@jit(fastmath=FASTMATH)
+def _gather_mean(mean: Any, active: Any, n_active: int, total: Any) -> None:
+    for basis in range(mean.shape[1]):
+        part = mean.dtype.type(0)
+        for a in range(n_active):
+            part += mean[active[a], basis]
+        total[basis] = part
 
 
 # ---- 2. scalar products ----------------------------------------------------------------------------------------------
@@ -255,10 +287,10 @@ def count_pairs(bits: Any, mine: int, first: int, last: int, whole: Any, counts:
     for c in range(first, last):
         whole[c] = 0
     for w in range(bits.shape[0]):
-        row, word = bits[w], bits[w, mine]
+        word = bits[w, mine]
         if word != np.uint64(0):
             for c in range(first, last):
-                whole[c] += np.int32(_count_ones(row[c] & word))  # type: ignore[call-arg]
+                whole[c] += np.int32(_count_ones(bits[w, c] & word))  # type: ignore[call-arg]
     for c in range(first, last):
         counts[c] = whole[c]
 
@@ -281,42 +313,44 @@ def finite_products(
             older = (time - 1 - back) % (D + 1)
             for other in range(K):
                 together = counts[(position - back) * K + other]
-                recent[newest, k, older, other] = together
-                recent[older, other, newest, k] = together
+                recent[newest, older, k * K + other] = together
+                recent[older, newest, other * K + k] = together
         for basis in range(n_basis):
-            half = halves[slot, k, basis]
             for c in range(begin * K, t * K):
-                half[c] = 0
+                halves[slot, k, basis, c] = 0
             for lag in range(1, D + 1):
                 tap, shift = taps[basis, lag - 1], (D - lag) * K
                 for c in range(begin * K, t * K):
-                    half[c] += tap * counts[c + shift]
+                    halves[slot, k, basis, c] += tap * counts[c + shift]
     if begin < t:
         # The newest trace, R_{t-1}, with the spikes of the steps before.
         for basis in range(n_basis):
             turned[basis, (time - 1) % (D + 1)] = 0
             for lag in range(1, D + 1):
                 turned[basis, (time - 1 - lag) % (D + 1)] = taps[basis, lag - 1] if lag < time else taps.dtype.type(0)
+        sums = np.empty(K * K, dtype=taps.dtype)
         for back in range(1, min(D, time)):
             before = time - 1 - back
-            for k in range(K):
-                together_k, own_halves = recent[before % (D + 1), k], halves[before % D, k]
-                for basis in range(n_basis):
-                    tap_row = turned[basis]
-                    for other in range(K):
-                        half_sum = taps.dtype.type(0)
-                        for place in range(D + 1):
-                            half_sum += tap_row[place] * together_k[place, other]
-                        own_halves[basis, (t - 1) * K + other] = half_sum
-    for k in range(K):
-        products = all_products[k]
-        for c in range(begin * K, t * K):
-            products[c] = 0
-        for lag in range(1, min(D, time) + 1):
+            then, its_slot = before % (D + 1), before % D
             for basis in range(n_basis):
-                tap, half = taps[basis, lag - 1], halves[(time - lag) % D, k, basis]
+                for pair in range(K * K):
+                    sums[pair] = 0
+                for place in range(D + 1):
+                    tap = turned[basis, place]
+                    for pair in range(K * K):
+                        sums[pair] += tap * recent[then, place, pair]
+                for k in range(K):
+                    for other in range(K):
+                        halves[its_slot, k, basis, (t - 1) * K + other] = sums[k * K + other]
+    for k in range(K):
+        for c in range(begin * K, t * K):
+            all_products[k, c] = 0
+        for lag in range(1, min(D, time) + 1):
+            its_slot = (time - lag) % D
+            for basis in range(n_basis):
+                tap = taps[basis, lag - 1]
                 for c in range(begin * K, t * K):
-                    products[c] += tap * half[c]
+                    all_products[k, c] += tap * halves[its_slot, k, basis, c]
 
 
 @jit(fastmath=FASTMATH)
@@ -337,21 +371,21 @@ def recursive_products(p: Population, taps: Any, decay: Any, time: int, t: int, 
     for k in range(K):
         count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
         for basis in range(n_basis):
-            fade, tap, product = decay[basis], taps[basis, 0], by_basis[k, basis]
+            fade, tap = decay[basis], taps[basis, 0]
             for other in range(K):
                 trace[other] = 0  # R_s . x_{t-1}, from the first spike on
             for position in range(oldest, newest):
                 if position >= D:
                     for other in range(K):
                         c = (position - D) * K + other
-                        product[c] = fade * product[c] + tap * trace[other]
-                        all_products[k, c] += product[c]
+                        by_basis[k, basis, c] = fade * by_basis[k, basis, c] + tap * trace[other]
+                        all_products[k, c] += by_basis[k, basis, c]
                 for other in range(K):
                     trace[other] = fade * trace[other] + tap * counts[position * K + other]
             for other in range(K):
                 c = (t - 1) * K + other
-                product[c] = fade * product[c] + tap * trace[other]
-                all_products[k, c] += product[c]
+                by_basis[k, basis, c] = fade * by_basis[k, basis, c] + tap * trace[other]
+                all_products[k, c] += by_basis[k, basis, c]
                 # |R_t|^2 = fade^2 |R_{t-1}|^2 + fade tap (R_{t-1} . x'_{t-1} + R'_{t-1} . x_{t-1}) + tap^2 x . x'
                 cross[basis, k, other] += fade * tap * trace[other]
                 cross[basis, other, k] += fade * tap * trace[other]
@@ -374,9 +408,8 @@ def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: in
             count_pairs(p.bits, position * K + k, 0, (D + t) * K, whole, counts)
             for other_back in range(min(D + 1, time)):
                 for other in range(K):
-                    p.recent[when % (D + 1), k, (time - 1 - other_back) % (D + 1), other] = counts[
-                        (D + t - 1 - other_back) * K + other
-                    ]
+                    together = counts[(D + t - 1 - other_back) * K + other]
+                    p.recent[when % (D + 1), (time - 1 - other_back) % (D + 1), k * K + other] = together
             if back < D:
                 for basis in range(n_basis):
                     half = p.half[when % D, k, basis]
@@ -427,19 +460,24 @@ def advance(
     errors, shares, rates = np.empty((K, n_visible), dtype=dtype), np.empty(n), np.empty(n, dtype=dtype)
     log_probability, reached = np.empty((K, n_visible)), np.empty((n_hidden, n_visible), dtype=dtype)
 
+    for p in populations:
+        if p.of_inputs:
+            take_in_ahead(p, inputs, first, last, clock[0], D + place[0], active)
     for step in range(first, last):
         time, t, begin = clock[0], place[0], place[1]
         clamped = clamped_steps[step]
         columns = t * K  # (s, k') of the window so far
         for k in range(K):
-            potential = potentials[k]
             for i in range(n):
-                potential[i] = bias[i]
+                potentials[k, i] = bias[i]
 
         # What the weights of the window's beginning make of the spikes so far, and the scalar products.
         for p in populations:
             if time > 0:
-                take_in(p, taps, decay, recursive, time, D + t - 1, active)
+                if not p.of_inputs:
+                    take_in(p, taps, decay, recursive, time, D + t - 1, active)
+                elif recursive:
+                    _recur(taps, decay, p.impulse[(time - 1) % len(p.impulse)], p.filtered)
                 if recursive:
                     recursive_products(p, taps, decay, time, t, whole, counts)
                 else:
@@ -450,9 +488,8 @@ def advance(
         if begin < t:
             for c in range(gram.shape[0]):
                 for k in range(K):
-                    row = gram[c, k]
                     for m in range(begin * K, columns):
-                        row[m] = one
+                        gram[c, k, m] = one
                 for p in populations:
                     if p.feeds[c]:
                         _add_products(p, t, begin, gram[c])
@@ -465,31 +502,26 @@ def advance(
                 else:
                     factor = visible_factor if row_first >= n_hidden else hidden_factor
                     for k in range(K):
-                        row = gram[c, k]
                         for m in range(begin * K, columns):
-                            scaled[m, k] = eta * factor[m] * row[m]
+                            scaled[m, k] = eta * factor[m] * gram[c, k, m]
                     _learned(post, scaled, begin * K, columns, row_first, row_last, potentials)
 
         # Self-memory, and the synapse to itself that the scalar products contain and the graph does not.
         for k in range(K):
-            potential = potentials[k]
             for basis in range(somatic_trace.shape[1]):
-                weight, trace = somatic[basis], somatic_trace[k, basis]
                 for i in range(n):
-                    potential[i] += weight[i] * trace[i]
+                    potentials[k, i] += somatic[basis, i] * somatic_trace[k, basis, i]
             for basis in range(n_basis):
-                weight, trace = virtual[basis], own_trace[k, basis]
                 for i in range(n):
-                    potential[i] -= weight[i] * trace[i]
+                    potentials[k, i] -= virtual[basis, i] * own_trace[k, basis, i]
 
         for k in range(K):
             _fire(
                 potentials[k], uniforms[step, k], targets[step], clamped, w.circuits, shares, spikes[step, k],
                 log_probability[k],
             )  # fmt: skip
-            row = spikes[step, k]
             for i in range(n):
-                fired[i, k] = row[i]
+                fired[i, k] = spikes[step, k, i]
                 probabilities[i, k] = shares[i]
 
         # The central processor.
@@ -519,14 +551,12 @@ def advance(
             broadcast(settings, log_weights, importance, w.processor_memory, visible_signal, hidden_signal)
             if has_local:
                 for x in range(n_visible):
-                    row = reach[x]
                     for h in range(n_hidden):
-                        reached[h, x] = row[h]
+                        reached[h, x] = reach[x, h]
                 local(settings, hidden_signal, errors, reached, fired[:n_hidden], w.neuron_memory, signal)
             for k in range(K):
-                row = post[columns + k]
                 for i in range(n):
-                    row[i] = factors[i, k]
+                    post[columns + k, i] = factors[i, k]
         else:
             visible_signal[:] = 0.0
             hidden_signal[:] = 0.0
@@ -560,11 +590,11 @@ def advance(
                 rates[i] = eta * dtype.type(visible_signal[k])
             row = post[columns + k]
             for basis in range(somatic.shape[0]):
-                _learn_directly(gamma, row, somatic_trace[k, basis], rates, w.has_memory, w.somatic_eligibility[k, basis],
-                                somatic[basis])  # fmt: skip
+                trace, eligibility = somatic_trace[k, basis], w.somatic_eligibility[k, basis]
+                _learn_directly(gamma, row, trace, rates, w.has_memory, eligibility, somatic[basis])
             for basis in range(n_basis):
-                _learn_directly(gamma, row, own_trace[k, basis], rates, w.own_source, w.virtual_eligibility[k, basis],
-                                virtual[basis])  # fmt: skip
+                trace, eligibility = own_trace[k, basis], w.virtual_eligibility[k, basis]
+                _learn_directly(gamma, row, trace, rates, w.own_source, eligibility, virtual[basis])
             if has_local:
                 _learn_reach(
                     gamma, row[n_hidden:], own_trace[k], rates[n_hidden:], w.reaches, w.reach_eligibility[k], reach
@@ -584,12 +614,9 @@ def advance(
                 else:
                     _look_up(w.history, k, w.synaptic_table, basis, trace)
         for p in populations:
-            if p.of_inputs:
-                pack(inputs[step, p.first : p.first + p.size], p.bits, D + t)
-            else:
-                for k in range(1 if p.shared else K):
-                    column = D + t if p.shared else (D + t) * K + k
-                    pack(spikes[step, k, p.first : p.first + p.size], p.bits, column)
+            for k in range(0 if p.of_inputs else 1 if p.shared else K):
+                column = D + t if p.shared else (D + t) * K + k
+                pack(spikes[step, k, p.first : p.first + p.size], p.bits, column)
         clock[0] = time + 1
         place[0] = t + 1
 
@@ -600,19 +627,16 @@ def _add_products(p: Population, t: int, begin: int, gram: Any) -> None:
     K, products = gram.shape[0], p.products
     mean_trace, mean_square, is_mean_free = p.mean_trace, p.mean_square, p.mean.shape[0] > 0
     for k in range(K):
-        row = gram[k]
         if p.shared:
-            shared = products[0]
             for s in range(begin, t):
-                product = shared[s]
+                product = products[0, s]
                 if is_mean_free:  # (R_s - mean) . (R_t - mean)
                     product += mean_square[0] - mean_trace[s] - mean_trace[t]
                 for other in range(K):
-                    row[s * K + other] += product
+                    gram[k, s * K + other] += product
         else:
-            private = products[k]
             for m in range(begin * K, t * K):
-                row[m] += private[m]
+                gram[k, m] += products[k, m]
 
 
 @jit(fastmath=FASTMATH)
@@ -621,30 +645,28 @@ def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int
     K = potentials.shape[0]
     four = begin + (end - begin) // 4 * 4
     for k in range(0, K - 1, 2):
-        left, right = potentials[k], potentials[k + 1]
         for m in range(begin, four, 4):
             f0, f1, f2, f3 = scaled[m, k], scaled[m + 1, k], scaled[m + 2, k], scaled[m + 3, k]
             g0, g1, g2, g3 = scaled[m, k + 1], scaled[m + 1, k + 1], scaled[m + 2, k + 1], scaled[m + 3, k + 1]
-            p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
             for i in range(first, last):
-                left[i] += f0 * p0[i] + f1 * p1[i] + f2 * p2[i] + f3 * p3[i]
-                right[i] += g0 * p0[i] + g1 * p1[i] + g2 * p2[i] + g3 * p3[i]
+                p0, p1, p2, p3 = post[m, i], post[m + 1, i], post[m + 2, i], post[m + 3, i]
+                potentials[k, i] += f0 * p0 + f1 * p1 + f2 * p2 + f3 * p3
+                potentials[k + 1, i] += g0 * p0 + g1 * p1 + g2 * p2 + g3 * p3
         for m in range(four, end):
-            f0, g0, p0 = scaled[m, k], scaled[m, k + 1], post[m]
+            f0, g0 = scaled[m, k], scaled[m, k + 1]
             for i in range(first, last):
-                left[i] += f0 * p0[i]
-                right[i] += g0 * p0[i]
+                potentials[k, i] += f0 * post[m, i]
+                potentials[k + 1, i] += g0 * post[m, i]
     if K % 2:
-        left = potentials[K - 1]
+        k = K - 1
         for m in range(begin, four, 4):
-            f0, f1, f2, f3 = scaled[m, K - 1], scaled[m + 1, K - 1], scaled[m + 2, K - 1], scaled[m + 3, K - 1]
-            p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
+            f0, f1, f2, f3 = scaled[m, k], scaled[m + 1, k], scaled[m + 2, k], scaled[m + 3, k]
             for i in range(first, last):
-                left[i] += f0 * p0[i] + f1 * p1[i] + f2 * p2[i] + f3 * p3[i]
+                potentials[k, i] += f0 * post[m, i] + f1 * post[m + 1, i] + f2 * post[m + 2, i] + f3 * post[m + 3, i]
         for m in range(four, end):
-            f0, p0 = scaled[m, K - 1], post[m]
+            f0 = scaled[m, k]
             for i in range(first, last):
-                left[i] += f0 * p0[i]
+                potentials[k, i] += f0 * post[m, i]
 
 
 @jit(fastmath=FASTMATH)
@@ -666,16 +688,15 @@ def _learned_locally(
     for other in range(K):
         own = signal[:, other].copy()
         for s in range(begin, t):
-            m = s * K + other
-            fade, a, row = fading[s], accumulated[m], post[m]
-            rate, potential = eta * gram[0, m], potentials[0]
+            m, fade = s * K + other, fading[s]
+            rate = eta * gram[0, m]
             for i in range(first, last):
-                a[i] += fade * own[i] * row[i]
-                potential[i] += rate * a[i]
+                accumulated[m, i] += fade * own[i] * post[m, i]
+                potentials[0, i] += rate * accumulated[m, i]
             for k in range(1, K):
-                rate, potential = eta * gram[k, m], potentials[k]
+                rate = eta * gram[k, m]
                 for i in range(first, last):
-                    potential[i] += rate * a[i]
+                    potentials[k, i] += rate * accumulated[m, i]
 
 
 @jit(fastmath=FASTMATH, error_model="numpy")
@@ -812,7 +833,7 @@ def write_back(
     K, n = p.impulse.shape[1], a.shape[1]
     first, last = begin, D + t - 1  # positions of the spikes that traces of the window contain
     change = np.zeros((max(last - first, 1), n_basis * n), dtype=taps.dtype)
-    feeds_all = p.feeds.all()
+    feeds_all, weights = p.feeds.all(), p.weights
     start, place = np.empty(p.size + 1, dtype=np.intp), np.empty(p.size, dtype=np.intp)
     for k in range(K):
         if recursive:
@@ -839,13 +860,13 @@ def write_back(
         for j in range(p.size):
             if start[j] < start[j + 1]:
                 if feeds_all:
-                    _add_rows(p.weights[j], change, when, start[j], start[j + 1], 0, n_basis * n)
+                    _add_rows(weights, j, change, when, start[j], start[j + 1], 0, n_basis * n)
                     continue
                 for g in range(segment.shape[0]):
                     if p.feeds[segment[g, 2]]:
                         for basis in range(n_basis):
                             left, right = basis * n + segment[g, 0], basis * n + segment[g, 1]
-                            _add_rows(p.weights[j], change, when, start[j], start[j + 1], left, right)
+                            _add_rows(weights, j, change, when, start[j], start[j + 1], left, right)
     if not p.of_inputs:
         for j in range(p.size):
             for basis in range(n_basis):
@@ -853,17 +874,17 @@ def write_back(
 
 
 @jit(fastmath=FASTMATH)
-def _add_rows(weights: Any, change: Any, when: Any, first: int, last: int, left: int, right: int) -> None:
-    """Add the rows when[first : last] of the change to the weights, four at a time, between two columns."""
+def _add_rows(weights: Any, j: int, change: Any, when: Any, first: int, last: int, left: int, right: int) -> None:
+    """Add the rows when[first : last] of the change to row j of the weights, four at a time, between two columns."""
     four = first + (last - first) // 4 * 4
     for a in range(first, four, 4):
-        row0, row1, row2, row3 = change[when[a]], change[when[a + 1]], change[when[a + 2]], change[when[a + 3]]
+        p0, p1, p2, p3 = when[a], when[a + 1], when[a + 2], when[a + 3]
         for i in range(left, right):
-            weights[i] += (row0[i] + row1[i]) + (row2[i] + row3[i])
+            weights[j, i] += (change[p0, i] + change[p1, i]) + (change[p2, i] + change[p3, i])
     for a in range(four, last):
-        row0 = change[when[a]]
+        p0 = when[a]
         for i in range(left, right):
-            weights[i] += row0[i]
+            weights[j, i] += change[p0, i]
 
 
 @jit(fastmath=FASTMATH)
@@ -901,9 +922,11 @@ def _filter_backwards(taps: Any, decay: Any, begin: int, D: int, K: int, k: int,
 
 @jit(fastmath=FASTMATH)
 def take_in_again(p: Population, taps: Any, decay: Any, recursive: bool, time: int, t: int, active: Any) -> None:
-    """What the filters hold, with the weights as they are now: the spikes of all steps but the newest."""
-    D = p.impulse.shape[0]
+    """What the filters hold, with the weights as they are now; but for the newest spikes of neurons, not yet taken in."""
+    D = taps.shape[1]
     if recursive:
         p.filtered[:] = 0
     for back in range(min(D, time), 1, -1):
         take_in(p, taps, decay, recursive, time - back + 1, D + t - back, active)
+    if p.of_inputs and time > 0:  # the newest inputs were taken in ahead, but for the recursion
+        take_in(p, taps, decay, False, time, D + t - 1, active)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gemsnn.engine.firing import CircuitTable, circuit_table
 from gemsnn.engine.tables import HistoryFormat, history_format, trace_table
-from gemsnn.model import Exponential, Network
+from gemsnn.model import Network
 
 MOST_PARTS = 8  # populations, and segments: a graph of more parts has another form
 
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 @lru_cache(maxsize=16)
 def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | None:
-    """Arrange sources and neurons, or None if the graph has too many parts, or no synapse.
+    """Arrange sources and neurons, or None if the graph has too many parts, or no synapses.
 
     ``free`` if visible neurons may run freely, and so spike differently in each compartment.
     """
@@ -79,8 +79,7 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
         return None
     history = history_format(network.memory)
     synaptic, somatic = network.synaptic_filter, network.somatic_filter
-    exponential = isinstance(synaptic, Exponential)
-    decay = np.exp(-1 / np.array(synaptic.time_constants)) if isinstance(synaptic, Exponential) else np.ones(1)
+    decay = np.ones(1) if synaptic.decay is None else synaptic.decay
     return Plan(
         sources=tuple(sources),
         segments=np.array(
@@ -90,7 +89,7 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
         reaches=np.ascontiguousarray(topology.mask[n_hidden:, n_inputs : n_inputs + n_hidden]),
         taps=synaptic.taps.astype(dtype),
         decay=decay.astype(dtype),
-        exponential=exponential,
+        exponential=synaptic.decay is not None,
         synaptic_table=trace_table(synaptic.taps, history, dtype),
         somatic_table=trace_table(somatic.taps, history, dtype),
         history=history,

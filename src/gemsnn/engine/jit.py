@@ -20,22 +20,30 @@ def jit(**options: Any) -> Callable[[Function], Function]:
     """``numba.njit`` without the interpreter's lock, cached on disk if that is possible."""
 
     def decorate(function: Function) -> Function:
-        return cast(Function, _cached(lambda cache: njit(nogil=True, cache=cache, **options)(function)))
+        return cast(Function, _cached(function, lambda cache: njit(nogil=True, cache=cache, **options)(function)))
 
     return decorate
 
 
 def pointer(signature: Any, function: Callable[..., Any]) -> Any:
     """A function of the given signature that a kernel can be handed as an argument, without being compiled anew."""
-    return _cached(lambda cache: cfunc(signature, cache=cache, fastmath=FASTMATH, error_model="numpy")(function))
+    return _cached(
+        function, lambda cache: cfunc(signature, cache=cache, fastmath=FASTMATH, error_model="numpy")(function)
+    )
 
 
-def _cached(make: Callable[[bool], Any]) -> Any:
+def _cached(function: Callable[..., Any], make: Callable[[bool], Any]) -> Any:
+    if function.__module__ not in sys.modules:  # run from a page or a text: Numba would keep it and not find it again
+        return make(False)
     try:
         return make(True)
     except RuntimeError:  # Numba finds no folder that it can write to, or the function is not in a file
-        _Announcer.kept = False
+        _Announcer.kept = _Announcer.kept and not _is_ours(function)
         return make(False)
+
+
+def _is_ours(function: Callable[..., Any]) -> bool:
+    return function.__module__.startswith("gemsnn.")
 
 
 class _Announcer(event.Listener):
@@ -45,8 +53,7 @@ class _Announcer(event.Listener):
     kept = True
 
     def on_start(self, happening: Any) -> None:
-        function = happening.data["dispatcher"].py_func
-        if not self.announced and function.__module__.startswith("gemsnn."):
+        if not self.announced and _is_ours(happening.data["dispatcher"].py_func):
             self.announced = True
             fate = "once; the result is kept on disk" if self.kept else "at every start: no folder for it is writable"
             print(f"gemsnn: compiling the engine for this machine ({fate})", file=sys.stderr)

@@ -4,7 +4,7 @@ Made by `python benchmarks/fit_simulator.py --real DIR`, which prints them; the 
 real recordings is docs/simulator.md, made by `python benchmarks/report_simulator.py --real DIR`.
 """
 
-from gemsnn.events.simulator import DVS
+from gemsnn.events.dvs import DVS
 
 MNIST_DVS_SCALE_4 = DVS(
     scale=1.1621,

@@ -9,92 +9,20 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from gemsnn.errors import ShapeError
 from gemsnn.events.aedat import SENSOR_SIZE
+from gemsnn.events.calibration import MNIST_DVS_SCALE_4
+from gemsnn.events.dvs import DVS
 from gemsnn.events.records import Events, make_events
+
+__all__ = ["DVS", "simulate_recording"]
 
 _OVERSAMPLING = 6
 _MARGIN = 4
 """Black image pixels around the picture, for the blur."""
 _WARM_UP = 15
 """Screen frames before a recording begins."""
-
-
-class DVS(BaseModel):
-    """The camera, the screen and the digit's path. Lengths are in sensor pixels, times in seconds unless named.
-
-    Rows and columns are those of the upright picture: row = x, column = 127 - y of an event.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    # The digit on the screen
-    scale: float = Field(gt=0)
-    """Sensor pixels an MNIST pixel, along the rows."""
-    stretch: float = Field(gt=0)
-    """The same along the columns, relative to `scale`."""
-    centre_row: float
-    centre_column: float
-    """Where the middle of the 28 x 28 image is, on average over the path."""
-    row_swing: float
-    column_swing: float
-    """Amplitudes of the path: a triangle wave each, the column's twice as fast."""
-    period: float = Field(gt=0)
-    """Of the rows; that of the columns is half of it."""
-    row_turn: float
-    column_turn: float
-    """A time at which the row is least, and one at which the column is least."""
-    start_jitter: float = Field(ge=0)
-    """Standard deviation of the moment in the path at which a recording begins."""
-    frame_rate: float = Field(gt=0)
-    """Of the screen, in Hz."""
-    animation_rate: float = Field(gt=0)
-    animation_jitter: float = Field(ge=0)
-    """How often the digit moves a step, in Hz, and how unevenly: the standard deviation of a step's time. So a screen
-    frame shows none, one or two new steps."""
-
-    # What reaches a pixel
-    edge_level: float = Field(gt=0, lt=1)
-    """Brightness of the MNIST image that the screen shows as half white."""
-    edge_gain: float = Field(gt=0)
-    """How much steeper than in the image the screen's brightness rises there, up to full white and black."""
-    blur: float = Field(ge=0)
-    """Standard deviation of the lens's and the pixel's own blur."""
-    dark: float = Field(gt=0, lt=1)
-    """Light of black relative to white."""
-
-    # The pixel
-    threshold_on: float = Field(gt=0)
-    threshold_off: float = Field(gt=0)
-    """Change of log light that makes an event."""
-    threshold_mismatch: float = Field(ge=0)
-    """How much pixels differ: standard deviation of a pixel's sensitivity around 1, by which both of its thresholds are
-    divided; the same in all recordings."""
-    threshold_noise: float = Field(ge=0)
-    """Relative standard deviation of a pixel's threshold from event to event."""
-    tau_on_us: float = Field(gt=0)
-    tau_off_us: float = Field(gt=0)
-    """Time constants of screen and pixel together, to lighter and to darker."""
-    refractory_us: float = Field(ge=0)
-    refractory_mismatch: float = Field(ge=0)
-
-    # Background noise
-    noise_rate: float = Field(ge=0)
-    """Median over the pixels of events per second without any change of light."""
-    noise_spread: float = Field(ge=0)
-    """Standard deviation over the pixels of the logarithm of that rate: a few pixels are hot."""
-    noise_on_share: float = Field(ge=0, le=1)
-
-    # The recording
-    duration: float = Field(gt=0)
-    duration_spread: float = Field(ge=0)
-    duration_least: float = Field(gt=0)
-    duration_most: float = Field(gt=0)
-
-    sensor_seed: int = 128
-    """Which specimen of the sensor: draws its pixels' mismatch."""
 
 
 def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs: DVS | None = None) -> Events:
@@ -118,10 +46,7 @@ def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs
 
     from gemsnn.events.pixels import watch
 
-    if dvs is None:
-        from gemsnn.events.calibration import MNIST_DVS_SCALE_4
-
-        dvs = MNIST_DVS_SCALE_4
+    dvs = dvs or MNIST_DVS_SCALE_4
     pixels = np.asarray(image, dtype=np.float64)
     if pixels.shape != (28, 28):
         raise ShapeError(f"an MNIST image of shape (28, 28) is needed, got {pixels.shape}")

@@ -37,6 +37,8 @@ class Filter:
     """
 
     taps: NDArray[np.float64]
+    decay: NDArray[np.float64] | None = None
+    """(n_basis,): by how much each tap is smaller than the one before, where that is so at every lag."""
 
     def __init__(self, taps: ArrayLike) -> None:
         try:
