@@ -36,7 +36,7 @@ from numba.extending import intrinsic
 from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, winner
 from gemsnn.engine.jit import FASTMATH, jit
 
-PART = 384 * 1024  # bytes of weights that are worked on at a time: somewhat less than a processor's own cache
+# A loop that begins elsewhere than at 0 counts in uint64: an index that could be negative would not be vectorised.
 
 
 class Population(NamedTuple):
@@ -178,18 +178,19 @@ def list_active(bits: Any, column: int, active: Any) -> int:
 
 
 @jit(fastmath=FASTMATH)
-def gather(weights: Any, active: Any, n_active: int, left: int, right: int, total: Any) -> None:
-    """Sum the rows of the active sources, from column ``left`` to ``right``, four at a time."""
-    for c in range(left, right):
+def gather(weights: Any, active: Any, n_active: int, total: Any) -> None:
+    """Sum the rows of the active sources, four at a time."""
+    width = weights.shape[1]
+    for c in range(width):
         total[c] = 0
     four = n_active // 4 * 4
     for a in range(0, four, 4):
         j0, j1, j2, j3 = active[a], active[a + 1], active[a + 2], active[a + 3]
-        for c in range(left, right):
+        for c in range(width):
             total[c] += (weights[j0, c] + weights[j1, c]) + (weights[j2, c] + weights[j3, c])
     for a in range(four, n_active):
         j0 = active[a]
-        for c in range(left, right):
+        for c in range(width):
             total[c] += weights[j0, c]
 
 
@@ -228,7 +229,7 @@ def take_in(p: Population, taps: Any, decay: Any, recursive: bool, time: int, co
     slot = (time - 1) % impulse.shape[0]
     for k in range(K):
         n_active = list_active(bits, column * K + k, active)
-        gather(weights, active, n_active, 0, weights.shape[1], impulse[slot, k].reshape(-1))
+        gather(weights, active, n_active, impulse[slot, k].reshape(-1))
     if p.mean.shape[0]:
         n_active = list_active(bits, column, active)
         _gather_mean(p.mean, active, n_active, p.mean_impulse[(time - 1) % p.mean_impulse.shape[0]])
@@ -238,20 +239,12 @@ def take_in(p: Population, taps: Any, decay: Any, recursive: bool, time: int, co
 
 @jit(fastmath=FASTMATH)
 def take_in_ahead(p: Population, inputs: Any, first: int, last: int, time: int, position: int, active: Any) -> None:
-    """Inputs are known ahead: pack and gather those of the steps to come, part by part of the weights' columns.
-
-    A part of the weights stays in the processor's cache while all steps are worked through.
-    """
+    """Inputs are known ahead: pack and gather those of the steps to come."""
     weights, bits, impulse = p.weights, p.bits, p.impulse
-    width = weights.shape[1]
     for step in range(first, last):
-        pack(inputs[step, p.first : p.first + p.size], bits, position + step - first)
-    parts = 1 if last - first == 1 else max(1, (weights.size * weights.itemsize) // PART + 1)
-    for part in range(parts):
-        left, right = width * part // parts, width * (part + 1) // parts
-        for step in range(first, last):
-            n_active = list_active(bits, position + step - first, active)
-            gather(weights, active, n_active, left, right, impulse[(time + step - first) % len(impulse), 0].reshape(-1))
+        column, slot = position + step - first, (time + step - first) % len(impulse)
+        pack(inputs[step, p.first : p.first + p.size], bits, column)
+        gather(weights, active, list_active(bits, column, active), impulse[slot, 0].reshape(-1))
     if p.mean.shape[0]:
         for step in range(first, last):
             n_active = list_active(bits, position + step - first, active)
@@ -284,14 +277,15 @@ def _gather_mean(mean: Any, active: Any, n_active: int, total: Any) -> None:
 @jit(fastmath=FASTMATH)
 def count_pairs(bits: Any, mine: int, first: int, last: int, whole: Any, counts: Any) -> None:
     """For columns ``first`` to ``last`` - 1: how many sources spike there and in column ``mine``; counted as int32."""
-    for c in range(first, last):
+    start, end = np.uint64(first), np.uint64(last)
+    for c in range(start, end):
         whole[c] = 0
     for w in range(bits.shape[0]):
         word = bits[w, mine]
         if word != np.uint64(0):
-            for c in range(first, last):
+            for c in range(start, end):
                 whole[c] += np.int32(_count_ones(bits[w, c] & word))  # type: ignore[call-arg]
-    for c in range(first, last):
+    for c in range(start, end):
         counts[c] = whole[c]
 
 
@@ -303,6 +297,7 @@ def finite_products(
     n_basis, D = taps.shape
     bits, recent, halves, all_products = p.bits, p.recent, p.half, p.products
     K = all_products.shape[0]
+    start, end = np.uint64(begin * K), np.uint64(t * K)
     position, slot = D + t - 1, (time - 1) % D  # of the newest spikes
     for k in range(K):
         # x_{t-1} with all spikes that the traces of the window contain.
@@ -316,23 +311,25 @@ def finite_products(
                 recent[newest, older, k * K + other] = together
                 recent[older, newest, other * K + k] = together
         for basis in range(n_basis):
-            for c in range(begin * K, t * K):
+            for c in range(start, end):
                 halves[slot, k, basis, c] = 0
             for lag in range(1, D + 1):
-                tap, shift = taps[basis, lag - 1], (D - lag) * K
-                for c in range(begin * K, t * K):
+                tap, shift = taps[basis, lag - 1], np.uint64((D - lag) * K)
+                for c in range(start, end):
                     halves[slot, k, basis, c] += tap * counts[c + shift]
     if begin < t:
         # The newest trace, R_{t-1}, with the spikes of the steps before.
-        for basis in range(n_basis):
-            turned[basis, (time - 1) % (D + 1)] = 0
-            for lag in range(1, D + 1):
-                turned[basis, (time - 1 - lag) % (D + 1)] = taps[basis, lag - 1] if lag < time else taps.dtype.type(0)
         sums = np.empty(K * K, dtype=taps.dtype)
         for back in range(1, min(D, time)):
             before = time - 1 - back
             then, its_slot = before % (D + 1), before % D
             for basis in range(n_basis):
+                if K == 1:
+                    total = taps.dtype.type(0)
+                    for place in range(D + 1):
+                        total += turned[basis, place] * recent[then, place, 0]
+                    halves[its_slot, 0, basis, t - 1] = total
+                    continue
                 for pair in range(K * K):
                     sums[pair] = 0
                 for place in range(D + 1):
@@ -343,14 +340,26 @@ def finite_products(
                     for other in range(K):
                         halves[its_slot, k, basis, (t - 1) * K + other] = sums[k * K + other]
     for k in range(K):
-        for c in range(begin * K, t * K):
+        for c in range(start, end):
             all_products[k, c] = 0
         for lag in range(1, min(D, time) + 1):
             its_slot = (time - lag) % D
             for basis in range(n_basis):
                 tap = taps[basis, lag - 1]
-                for c in range(begin * K, t * K):
+                for c in range(start, end):
                     all_products[k, c] += tap * halves[its_slot, k, basis, c]
+
+
+@jit()
+def _turn(taps: Any, time: int, turned: Any) -> None:
+    """The taps in the order of the slots of ``recent``, for the trace of the newest spikes' step."""
+    n_basis, D = taps.shape
+    for basis in range(n_basis):
+        slot = (time - 1) % (D + 1)
+        turned[basis, slot] = 0
+        for lag in range(1, D + 1):
+            slot = slot - 1 if slot else D
+            turned[basis, slot] = taps[basis, lag - 1] if lag < time else taps.dtype.type(0)
 
 
 @jit(fastmath=FASTMATH)
@@ -472,6 +481,8 @@ def advance(
                 potentials[k, i] = bias[i]
 
         # What the weights of the window's beginning make of the spikes so far, and the scalar products.
+        if not recursive:
+            _turn(taps, time, turned)
         for p in populations:
             if time > 0:
                 if not p.of_inputs:
@@ -486,9 +497,10 @@ def advance(
 
         # What was learned since then: eta sum_s a_s (R_s . R_t), the bias with a trace of 1.
         if begin < t:
+            start, end = np.uint64(begin * K), np.uint64(columns)
             for c in range(gram.shape[0]):
                 for k in range(K):
-                    for m in range(begin * K, columns):
+                    for m in range(start, end):
                         gram[c, k, m] = one
                 for p in populations:
                     if p.feeds[c]:
@@ -502,7 +514,7 @@ def advance(
                 else:
                     factor = visible_factor if row_first >= n_hidden else hidden_factor
                     for k in range(K):
-                        for m in range(begin * K, columns):
+                        for m in range(start, end):
                             scaled[m, k] = eta * factor[m] * gram[c, k, m]
                     _learned(post, scaled, begin * K, columns, row_first, row_last, potentials)
 
@@ -635,37 +647,37 @@ def _add_products(p: Population, t: int, begin: int, gram: Any) -> None:
                 for other in range(K):
                     gram[k, s * K + other] += product
         else:
-            for m in range(begin * K, t * K):
+            for m in range(np.uint64(begin * K), np.uint64(t * K)):
                 gram[k, m] += products[k, m]
 
 
 @jit(fastmath=FASTMATH)
 def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int, potentials: Any) -> None:
     """Add sum_m scaled[m, k] post[m, i] to the potentials of rows ``first`` to ``last`` - 1."""
-    K = potentials.shape[0]
+    K, start, end_row = potentials.shape[0], np.uint64(first), np.uint64(last)
     four = begin + (end - begin) // 4 * 4
     for k in range(0, K - 1, 2):
         for m in range(begin, four, 4):
             f0, f1, f2, f3 = scaled[m, k], scaled[m + 1, k], scaled[m + 2, k], scaled[m + 3, k]
             g0, g1, g2, g3 = scaled[m, k + 1], scaled[m + 1, k + 1], scaled[m + 2, k + 1], scaled[m + 3, k + 1]
-            for i in range(first, last):
+            for i in range(start, end_row):
                 p0, p1, p2, p3 = post[m, i], post[m + 1, i], post[m + 2, i], post[m + 3, i]
                 potentials[k, i] += f0 * p0 + f1 * p1 + f2 * p2 + f3 * p3
                 potentials[k + 1, i] += g0 * p0 + g1 * p1 + g2 * p2 + g3 * p3
         for m in range(four, end):
             f0, g0 = scaled[m, k], scaled[m, k + 1]
-            for i in range(first, last):
+            for i in range(start, end_row):
                 potentials[k, i] += f0 * post[m, i]
                 potentials[k + 1, i] += g0 * post[m, i]
     if K % 2:
         k = K - 1
         for m in range(begin, four, 4):
             f0, f1, f2, f3 = scaled[m, k], scaled[m + 1, k], scaled[m + 2, k], scaled[m + 3, k]
-            for i in range(first, last):
+            for i in range(start, end_row):
                 potentials[k, i] += f0 * post[m, i] + f1 * post[m + 1, i] + f2 * post[m + 2, i] + f3 * post[m + 3, i]
         for m in range(four, end):
             f0 = scaled[m, k]
-            for i in range(first, last):
+            for i in range(start, end_row):
                 potentials[k, i] += f0 * post[m, i]
 
 
@@ -684,18 +696,18 @@ def _learned_locally(
     potentials: Any,
 ) -> None:
     """The same where each neuron has a signal of its own: first bring a up to date with the last step's signal."""
-    K = potentials.shape[0]
+    K, start, end_row = potentials.shape[0], np.uint64(first), np.uint64(last)
     for other in range(K):
         own = signal[:, other].copy()
         for s in range(begin, t):
             m, fade = s * K + other, fading[s]
             rate = eta * gram[0, m]
-            for i in range(first, last):
+            for i in range(start, end_row):
                 accumulated[m, i] += fade * own[i] * post[m, i]
                 potentials[0, i] += rate * accumulated[m, i]
             for k in range(1, K):
                 rate = eta * gram[k, m]
-                for i in range(first, last):
+                for i in range(start, end_row):
                     potentials[k, i] += rate * accumulated[m, i]
 
 
@@ -876,14 +888,15 @@ def write_back(
 @jit(fastmath=FASTMATH)
 def _add_rows(weights: Any, j: int, change: Any, when: Any, first: int, last: int, left: int, right: int) -> None:
     """Add the rows when[first : last] of the change to row j of the weights, four at a time, between two columns."""
+    start, end = np.uint64(left), np.uint64(right)
     four = first + (last - first) // 4 * 4
     for a in range(first, four, 4):
         p0, p1, p2, p3 = when[a], when[a + 1], when[a + 2], when[a + 3]
-        for i in range(left, right):
+        for i in range(start, end):
             weights[j, i] += (change[p0, i] + change[p1, i]) + (change[p2, i] + change[p3, i])
     for a in range(four, last):
         p0 = when[a]
-        for i in range(left, right):
+        for i in range(start, end):
             weights[j, i] += change[p0, i]
 
 
