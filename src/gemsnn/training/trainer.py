@@ -175,7 +175,7 @@ class Trainer:
         """What decides the results, besides the data, as JSON values."""
         identity = self.config.identity()
         if self._given is not None:
-            identity["given"] = self._given
+            identity["own network and parameters"] = self._given
         return identity
 
     def adopt(self, state: TrainingState) -> None:
