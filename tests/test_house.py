@@ -5,10 +5,15 @@ import inspect
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gemsnn.engine import ENGINES
+from gemsnn.events.datasets import DATASETS
+from gemsnn.events.recordings import READERS
+from gemsnn.experiments.claims import CLAIMS
+from gemsnn.inference import DECODERS
 from gemsnn.model.filters import FILTERS
 from gemsnn.model.topologies import TOPOLOGIES
 from gemsnn.rules import RULES
@@ -113,10 +118,22 @@ def names_of_code(tree: ast.Module) -> set[str]:
 
 
 def texts_of_code(tree: ast.Module) -> set[str]:
-    """Strings, but for docstrings: these, like comments, may say what they like."""
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    """Strings, but for docstrings, which like comments may say what they like, and the default of a decoder."""
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)} | defaults_of("decoder", tree)
     strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return {node.value for node in strings if id(node) not in prose}
+
+
+def defaults_of(name: str, tree: ast.Module) -> set[int]:
+    """The nodes that are the default of an argument of that name."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            arguments = node.args.posonlyargs + node.args.args
+            pairs = zip(arguments[len(arguments) - len(node.args.defaults) :], node.args.defaults, strict=True)
+            pairs = [*pairs, *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
+            found |= {id(default) for argument, default in pairs if argument.arg == name}
+    return found
 
 
 def test_the_test_of_names_reads_code_and_not_prose():
@@ -131,17 +148,18 @@ def test_the_test_of_names_reads_code_and_not_prose():
 class Family:
     """Parts of one kind by the names that settings give them, and the files or folders that may know these."""
 
-    parts: dict[str, type]
+    parts: dict[str, Any]
+    """Classes or functions, by kind."""
     known_in: tuple[str, ...]
     kinds_too: bool = True
 
     def known(self, tree: ast.Module) -> set[str]:
-        """What code knows of the family: classes, and kinds as texts."""
+        """What code knows of the family: classes or functions, and kinds as texts."""
         kinds = texts_of_code(tree) & self.parts.keys() if self.kinds_too else set()
-        return names_of_code(tree) & self.classes | texts_of_code(tree) & self.classes | kinds
+        return names_of_code(tree) & self.names | texts_of_code(tree) & self.names | kinds
 
     @property
-    def classes(self) -> set[str]:
+    def names(self) -> set[str]:
         return {part.__name__ for part in self.parts.values()}
 
 
@@ -155,6 +173,14 @@ FAMILIES = {
     ),
     # their kinds are everyday words ("file", "random"): only the classes are looked for
     "topologies": Family(TOPOLOGIES, ("model/topologies.py", "training/config.py"), kinds_too=False),
+    # besides the defaults: the paper's protocol, and the log-likelihood, which is estimated as the decoder of that name does
+    "decoders": Family(
+        {kind: type(part) for kind, part in DECODERS.items()},
+        ("inference/decoders", "training/config.py", "experiments/protocol.py", "training/evaluation.py"),
+    ),
+    # "folder" is an everyday word, "mnist-dvs" also the way in which that camera stood
+    "data sets": Family(DATASETS, ("events/datasets", "events/__init__.py"), kinds_too=False),
+    "claims": Family({part.__name__: part for part in CLAIMS}, ("experiments/claims",)),
 }
 
 
@@ -183,13 +209,7 @@ def test_engines_are_listed_once_and_nobody_compares_their_names():
                 assert not constants & ENGINES.keys(), f"{place}:{node.lineno} compares an engine's name"
         if place.parts[0] == "engine":
             continue
-        defaults = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef):
-                arguments = node.args.posonlyargs + node.args.args
-                pairs = zip(arguments[len(arguments) - len(node.args.defaults) :], node.args.defaults, strict=True)
-                pairs = [*pairs, *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
-                defaults |= {id(default) for argument, default in pairs if argument.arg == "engine"}
+        defaults = defaults_of("engine", tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and node.value in ENGINES and id(node) not in defaults:
                 raise AssertionError(f"{place}:{node.lineno} names an engine")
@@ -207,14 +227,44 @@ def test_contributing_lists_the_rooms_in_their_order():
     assert listed == [room for room in ROOMS if room not in ("errors", "_version")]
 
 
-@pytest.mark.parametrize("name", ["rules", "filters"])
-def test_every_part_has_a_file_of_its_own_and_one_line_in_the_list(name):
+# What stands in a folder of parts besides them: the contract, and what several parts share.
+SHARED = {
+    "rules": {"rule.py"},
+    "filters": {"filter.py"},
+    "decoders": {"decoder.py"},
+    "data sets": {"inventory.py"},
+    "claims": {"claim.py", "trends.py"},
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_every_part_has_a_file_of_its_own_and_is_named_once_in_the_list(name):
     family = FAMILIES[name]
     files = [Path(inspect.getfile(part)) for part in family.parts.values()]
     assert len(set(files)) == len(files)
     home = PACKAGE / family.known_in[0]
-    contract = {"rules": "rule.py", "filters": "filter.py"}[name]
-    assert {path.name for path in files} | {"__init__.py", contract} == {path.name for path in home.glob("*.py")}
-    room = (home / "__init__.py").read_text()
+    assert {path.name for path in files} | {"__init__.py"} | SHARED[name] == {path.name for path in home.glob("*.py")}
+    used = [node.id for node in ast.walk(parse(home / "__init__.py")) if isinstance(node, ast.Name)]
     for part in family.parts.values():
-        assert room.count(f": {part.__name__},") + room.count(f": {part.__name__}}}") == 1
+        assert used.count(part.__name__) == 1
+
+
+def test_every_reader_has_a_file_of_its_own_and_only_the_list_and_the_data_sets_know_it():
+    functions = {reader.read for reader in READERS.values()}
+    files = {Path(inspect.getfile(function)) for function in functions}
+    assert len(files) == len(functions)
+    events = PACKAGE / "events"
+    known_in = {*files, events / "recordings.py", events / "__init__.py", *(events / "datasets").glob("*.py")}
+    for path in set(FILES) - known_in:
+        names = {node.name for node in ast.walk(parse(path)) if isinstance(node, ast.alias)}
+        assert not names & {function.__name__ for function in functions}, path
+
+
+@pytest.mark.parametrize("part", ["rule", "filter", "decoder", "data set", "claim", "reader"])
+def test_contributing_says_what_is_one_file(part):
+    """Where, and in which list: both exist."""
+    sentence = rf"^- A {part} is one file in `src/gemsnn/([\w/]+)/` and one entry of `(\w+)`"
+    ((folder, listed),) = re.findall(sentence, CONTRIBUTING, re.MULTILINE)
+    home = PACKAGE / folder
+    lists = [path for path in home.glob("*.py") if re.search(rf"^{listed}\b.* = ", path.read_text(), re.MULTILINE)]
+    assert len(lists) == 1, part

@@ -64,13 +64,19 @@ _Out = Annotated[Path, typer.Option("--out", help="The prepared file to write.",
 _Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 
 
+def _dataset_names() -> list[str]:
+    from gemsnn.events.datasets import DATASETS
+
+    return list(DATASETS)
+
+
 @app.command("import", cls=_DigitsCommand)
 def import_(
     dataset: Annotated[
         str,
         typer.Argument(
             help="Which data set the folder holds: mnist-dvs, n-mnist, folder or tonic:NAME.",
-            autocompletion=lambda: ["mnist-dvs", "n-mnist", "folder", "tonic:"],
+            autocompletion=_dataset_names,
         ),
     ],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder into which its archives were unpacked.")],

@@ -151,7 +151,11 @@ def choices(results: Results, metric: str) -> Panel:
 def decoders(results: Results, metric: str) -> Panel:
     """A test figure against K, for each way to read out, at the iteration chosen on validation."""
     few = results.protocol.few_compartments
-    names = {Reading.VOTE: "vote, Kᴵ = K", Reading.FEW: f"vote, Kᴵ = {few}", Reading.LIKELIHOOD: "likelihood"}
+    names = {
+        Reading.VOTE: "vote, Kᴵ = K",
+        Reading.FEW: f"vote, Kᴵ = {few}",
+        Reading.LIKELIHOOD: str(Reading.LIKELIHOOD),
+    }
 
     def draw(axes: Axes) -> None:
         styles = zip(names.items(), (ORANGE, VIOLET, BLUE), "sdo", ASIDE, strict=True)
@@ -174,7 +178,11 @@ def decoders(results: Results, metric: str) -> Panel:
 def reliability(results: Results, K: int, reading: Reading, choice: Choice) -> Panel:
     """Accuracy against confidence, bin by bin, the seeds' test predictions put together."""
     few = results.protocol.few_compartments
-    names = {Reading.VOTE: f"vote, Kᴵ = {K}", Reading.FEW: f"vote, Kᴵ = {few}", Reading.LIKELIHOOD: "likelihood"}
+    names = {
+        Reading.VOTE: f"vote, Kᴵ = {K}",
+        Reading.FEW: f"vote, Kᴵ = {few}",
+        Reading.LIKELIHOOD: str(Reading.LIKELIHOOD),
+    }
 
     def draw(axes: Axes) -> None:
         counts, confidence, accuracy = pooled_reliability(results, K, reading, choice)
