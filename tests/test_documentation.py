@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib.pyplot as plt
 import pytest
@@ -13,6 +14,8 @@ import typer
 
 import gemsnn
 from gemsnn.cli.app import app
+from gemsnn.events.recordings import READERS
+from gemsnn.rules import RULES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -20,6 +23,14 @@ BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```(python|console)\n(.*?)^``
 NAMES = [page.name for page in PAGES if BLOCK.search(page.read_text())]
 
 
+@pytest.fixture
+def own_lists():
+    """What a page adds to the lists of parts is gone after it."""
+    with patch.dict(RULES), patch.dict(READERS):
+        yield
+
+
+@pytest.mark.usefixtures("own_lists")
 @pytest.mark.filterwarnings("ignore:.*FigureCanvasAgg is non-interactive")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_code_of_a_page_runs_from_top_to_bottom(name, tmp_path, monkeypatch):

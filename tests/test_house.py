@@ -173,7 +173,7 @@ FAMILIES = {
     ),
     # their kinds are everyday words ("file", "random"): only the classes are looked for
     "topologies": Family(TOPOLOGIES, ("model/topologies.py", "training/config.py"), kinds_too=False),
-    # besides the defaults: the paper's protocol, and the log-likelihood, which is estimated as the decoder of that name does
+    # besides the defaults: the paper's protocol, and the log-likelihood, which is estimated as by the decoder
     "decoders": Family(
         {kind: type(part) for kind, part in DECODERS.items()},
         ("inference/decoders", "training/config.py", "experiments/protocol.py", "training/evaluation.py"),

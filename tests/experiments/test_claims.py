@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from made_up_results import made_up
 
-from gemsnn.experiments import Protocol, judge
-from gemsnn.experiments.claims import improvement, proportional
+from gemsnn.experiments import CLAIMS, Claim, Evidence, Protocol, judge
+from gemsnn.experiments.claims import as_records, improvement, proportional
+from gemsnn.experiments.report import report
 from gemsnn.experiments.statistics import Estimate
 
 LIKELIHOOD, ACCURACY, ECE, STOPPING, BROADCAST, SPIKES = range(6)
@@ -110,3 +111,29 @@ def test_the_rules_at_their_borders() -> None:
     assert improvement(unclear, clear, 0.1) == "inconclusive"
     assert improvement(Estimate(0.02, -0.01, 0.05, 5), clear, 0.1) == "not supported"  # too small to be worth the name
     assert proportional(Estimate(1.0, 0.8, 1.2, 5), 0.1) == "inconclusive"
+
+
+def spikes_are_few(results) -> Claim:
+    """A claim from outside the package."""
+    spikes = results.estimated([run.spikes_per_step for run in results.runs])
+    verdict = "supported" if spikes.below < 1000 else "not supported"
+    evidence = Evidence(what="all K", effect="hidden spikes per step", estimate=spikes, verdict=verdict)
+    return Claim(name="few spikes", claim="Spikes are < 1000.", source="a test", rule="by 1000", evidence=[evidence])
+
+
+def test_a_claim_from_outside_is_judged_beside_the_papers_and_stands_on_the_page() -> None:
+    results = made_up()
+    claims = judge(results, [*CLAIMS, spikes_are_few])
+    assert claims[:-1] == judge(results)
+    assert claims[-1].verdict == "supported"
+    assert as_records(claims)[-1]["verdict"] == "supported"
+    assert "Spikes are &lt; 1000." in report(results, claims, None)
+    assert judge(made_up(spikes=lambda K, seed: 1e4), [spikes_are_few])[0].verdict == "not supported"
+
+
+def test_the_first_piece_of_evidence_gives_the_verdict_so_there_must_be_one() -> None:
+    claim = spikes_are_few(made_up())
+    other = claim.evidence[0].model_copy(update={"verdict": "inconclusive"})
+    assert claim.model_copy(update={"evidence": [other, *claim.evidence]}).verdict == "inconclusive"
+    with pytest.raises(ValueError, match="at least 1 item"):
+        Claim(name="", claim="", source="", rule="", evidence=[])
