@@ -175,7 +175,8 @@ def test_more_compartments_do_not_change_the_draws_of_the_others(engine):
     arguments = (problem.network, problem.parameters, problem.rule, problem.inputs, problem.targets)
     few, many = (gemsnn.learn(*arguments, K, seed=7, engine=engine) for K in (2, 6))
     np.testing.assert_array_equal(many.hidden[:, :2], few.hidden)
-    np.testing.assert_array_equal(many.log_likelihood[:, :2], few.log_likelihood)
+    # The sums of another form of the engine may differ in the last bits.
+    np.testing.assert_allclose(many.log_likelihood[:, :2], few.log_likelihood, rtol=1e-13)
     assert (many.hidden[:, 0] != many.hidden[:, 1]).any()
 
 
