@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
 from gemsnn.cli.output import print_table
 from gemsnn.cli.train import DECODER_HELP, Decoder
 from gemsnn.errors import DataError
@@ -70,6 +68,7 @@ def evaluate(
 
     Example: gemsnn evaluate runs/first --data digits.h5 --compartments 2 --decoder likelihood
     """
+    from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
     from gemsnn.events import open_prepared
 
     trained, how = load(run, model, decoder, compartments)
@@ -118,6 +117,8 @@ FIGURES = (
 
 
 def _print(result: dict[str, Any]) -> None:
+    from rich.table import Table
+
     table = Table(show_header=False)
     table.add_column("figure")
     table.add_column("value", justify="right")
