@@ -1,4 +1,4 @@
-"""How the time and the memory of learning grow with the network and the data: tables, and figures for the documentation.
+"""How the time and the memory of learning grow with network and data: tables, and figures for the documentation.
 
     python benchmarks/scaling.py [--quick] [--figures docs/figures] [--markdown FILE]
 
@@ -74,11 +74,9 @@ def drawn(quantity: Quantity, times: dict[tuple[int, float], Times], path: Path)
     axes = figure.add_subplot()
     for K in sorted({K for K, _ in times}):
         sizes = [size for each, size in times if each == K]
-        seconds = [times[K, size].best for size in sizes]
-        label = f"K = {K}" if K else "learning"
-        axes.plot(
-            sizes, [1e3 * each for each in seconds], "o-", label=f"{label}, grows as size^{slope(sizes, seconds):.2f}"
-        )
+        milliseconds = [1e3 * times[K, size].best for size in sizes]
+        growth = f"grows as size^{slope(sizes, milliseconds):.2f}"
+        axes.plot(sizes, milliseconds, "o-", label=f"K = {K}, {growth}" if K else growth)
     axes.set(xscale="log", yscale="log", xlabel=quantity.name, ylabel="ms for one sequence")
     axes.grid(which="both", alpha=0.3)
     axes.legend()
