@@ -41,7 +41,7 @@ class Race:
         self.config, self.spikes, self.labels = config, spikes, labels
         self.network = config.network(N_INPUTS, N_CLASSES)
         self.parameters = config.initial_parameters(self.network)
-        self.patterns, self.rule = class_patterns(N_CLASSES, N_STEPS), config.rule(0, 1)
+        self.patterns = class_patterns(N_CLASSES, N_STEPS)
         self.trainer_times, self.bare_times = np.zeros((0, 2)), np.zeros((0, 2))
         self.learned_so_far = 0
         self.mark = _clocks()
@@ -66,7 +66,7 @@ class Race:
             self.parameters = learn_unchecked(
                 self.network,
                 self.parameters,
-                self.rule,
+                self.config.rule_at(position, len(self.labels)),
                 self.spikes[position],
                 self.patterns[self.labels[position]],
                 self.config.n_compartments,

@@ -29,4 +29,4 @@ def test_the_examples_of_a_module_give_what_they_say(name, tmp_path, monkeypatch
 
 def test_the_examples_are_found():
     found = set(modules_with_examples())
-    assert {"gemsnn.learning.learn", "gemsnn.model.filters", "gemsnn.metrics.calibration"} <= found
+    assert {"gemsnn.learning.learn", "gemsnn.model.filters.filter", "gemsnn.metrics.calibration"} <= found

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import gemsnn
-from gemsnn import ConfigError, DataError, GEMClassifier, ShapeError
+from gemsnn import ConfigError, DataError, GEMClassifier, ShapeError, SpikingClassifier
 from gemsnn.events import open_prepared
 from gemsnn.training import RunDirectory, TrainingConfig, train
 from gemsnn.training.randomness import epoch_order
@@ -23,7 +23,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def fitted(problem):
-    return GEMClassifier(**QUICK).fit(*problem)
+    return SpikingClassifier(**QUICK).fit(*problem)
 
 
 # ---- the same as the trainer
@@ -33,55 +33,75 @@ def test_fitting_gives_what_training_gives_for_the_same_settings_and_seed(tmp_pa
     with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
         X, y = data.train.read(np.arange(len(data.train))), np.array(data.classes)[data.train.labels]
         for changes in ({"validation_fraction": 0.2, "eval_every": 200}, {"seed": 4, "average_last": 0.5}):
-            config = TrainingConfig.make(**{**QUICK, "validation_fraction": 0.0, **changes})
+            settings = {**QUICK, "validation_fraction": 0.0, **changes}
+            settings["rule.learning_rate"] = settings.pop("learning_rate")
+            config = TrainingConfig.make(**settings)
             train(config, data, tmp_path / str(config.seed))
             model = RunDirectory(tmp_path / str(config.seed)).load_model()
             seed = changes.pop("seed", 0)
-            classifier = GEMClassifier(**QUICK, **changes, random_state=seed).fit(X, y)
+            classifier = SpikingClassifier(**QUICK, **changes, random_state=seed).fit(X, y)
             assert classifier.parameters_ == model.parameters
             assert np.array_equal(classifier.predict_proba(X), model.predict(X).probabilities)
             assert classifier.classes_.tolist() == list(model.classes)
 
 
 def test_defaults_are_those_of_the_configuration_but_for_the_hold_out():
-    assert GEMClassifier()._config(seed=0) == TrainingConfig.make(validation_fraction=0.0)
+    assert SpikingClassifier()._config(seed=0) == TrainingConfig.make(validation_fraction=0.0)
+
+
+def test_the_gem_classifier_has_the_paper_s_rule_and_settings(problem):
+    assert GEMClassifier()._config(seed=0) == TrainingConfig.make("paper", validation_fraction=0.0)
+    by_name, by_preset = (
+        GEMClassifier(**QUICK).fit(*problem),
+        SpikingClassifier(**QUICK, rule=gemsnn.GEM()).fit(*problem),
+    )
+    assert by_name._config(seed=0).rule == by_preset._config(seed=0).rule == gemsnn.GEM(1e-2)
+    assert by_name.network_.visible_memory
+    assert by_name.parameters_ != by_preset.parameters_  # its filters are the paper's too
+
+
+@pytest.mark.parametrize("rule", [gemsnn.MB(1e-2), "mb", {"kind": "mb"}, {"kind": "mb", "learning_rate": 5.0}], ids=str)
+def test_a_rule_may_be_given_as_an_object_a_name_or_settings(rule, problem):
+    classifier = SpikingClassifier(**{**QUICK, "learning_rate": 1e-3}, rule=rule)
+    expected = SpikingClassifier(**{**QUICK, "learning_rate": None}, rule=gemsnn.MB(1e-3)).fit(*problem)
+    assert classifier.fit(*problem).parameters_ == expected.parameters_
 
 
 def test_every_setting_of_learning_can_be_set():
     """What is left out concerns files, reports or the command line."""
     left_out = {"validation_limit", "test_limit", "likelihood_samples", "n_bins", "extra_decoders", "eval_at"}
     names = set(TrainingConfig.model_fields) - left_out - {"seed", "checkpoint_seconds"}
-    assert names | {"random_state", "verbose"} == set(GEMClassifier().get_params())
+    assert names | {"learning_rate", "random_state", "verbose"} == set(SpikingClassifier().get_params())
 
 
 # ---- scikit-learn's conventions
 
 
 def test_parameters_can_be_read_set_and_cloned(fitted):
-    classifier = GEMClassifier(n_hidden=7, decoder="likelihood")
+    classifier = SpikingClassifier(n_hidden=7, decoder="likelihood")
     assert classifier.get_params()["n_hidden"] == 7
     assert classifier.set_params(n_hidden=8) is classifier
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "classes_")
-    assert repr(GEMClassifier(n_hidden=3)) == "GEMClassifier(n_hidden=3)"
+    assert repr(SpikingClassifier(n_hidden=3)) == "SpikingClassifier(n_hidden=3)"
 
 
 def test_constructing_checks_nothing_and_fitting_checks_everything(problem):
-    classifier = GEMClassifier(n_hidden=-1, decoder="guess")
-    with pytest.raises(ConfigError, match=r"n_hidden = -1.*decoder = 'guess'"):
+    classifier = SpikingClassifier(n_hidden=-1, decoder="guess")
+    with pytest.raises(ConfigError, match=r"n_hidden = -1.*decoder 'guess'"):
         classifier.fit(*problem)
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba"])
 def test_predicting_before_fitting_is_an_error(problem, method):
     with pytest.raises(NotFittedError):
-        getattr(GEMClassifier(), method)(problem[0])
+        getattr(SpikingClassifier(), method)(problem[0])
 
 
 def test_saving_before_fitting_is_an_error(tmp_path):
     with pytest.raises(NotFittedError):
-        GEMClassifier().save(tmp_path / "model.safetensors")
+        SpikingClassifier().save(tmp_path / "model.safetensors")
 
 
 def test_fitted_attributes(fitted, problem):
@@ -112,19 +132,19 @@ def test_prediction_is_pure(fitted, problem):
 def test_fitting_leaves_its_arguments_alone(problem):
     X, y = problem[0].astype(float), problem[1].copy()
     copies = X.copy(), y.copy()
-    GEMClassifier(**QUICK).fit(X, y)
+    SpikingClassifier(**QUICK).fit(X, y)
     assert np.array_equal(X, copies[0])
     assert np.array_equal(y, copies[1])
 
 
 def test_the_same_numbers_give_the_same_model_and_others_another(problem):
-    models = [GEMClassifier(**{**QUICK, "epochs": 1}, random_state=seed).fit(*problem) for seed in (1, 1, 2)]
+    models = [SpikingClassifier(**{**QUICK, "epochs": 1}, random_state=seed).fit(*problem) for seed in (1, 1, 2)]
     assert models[0].parameters_ == models[1].parameters_
     assert models[0].parameters_ != models[2].parameters_
-    free = [GEMClassifier(**{**QUICK, "epochs": 1}, random_state=None).fit(*problem) for _ in range(2)]
+    free = [SpikingClassifier(**{**QUICK, "epochs": 1}, random_state=None).fit(*problem) for _ in range(2)]
     assert free[0].parameters_ != free[1].parameters_
     state = np.random.RandomState(0)
-    drawn = [GEMClassifier(**{**QUICK, "epochs": 1}, random_state=state).fit(*problem) for _ in range(2)]
+    drawn = [SpikingClassifier(**{**QUICK, "epochs": 1}, random_state=state).fit(*problem) for _ in range(2)]
     assert drawn[0].parameters_ != drawn[1].parameters_
 
 
@@ -134,28 +154,28 @@ def test_the_same_numbers_give_the_same_model_and_others_another(problem):
 )
 def test_labels_may_be_anything_that_can_be_sorted(problem, labels):
     y = np.array(labels)[np.arange(48) % 3]
-    classifier = GEMClassifier(**QUICK).fit(problem[0], y)
+    classifier = SpikingClassifier(**QUICK).fit(problem[0], y)
     assert classifier.classes_.tolist() == sorted(set(labels))
     assert set(classifier.predict(problem[0]).tolist()) <= set(labels)
     assert classifier.score(problem[0], y) > 0.6
 
 
 def test_it_works_in_cross_validation(problem):
-    scores = cross_val_score(GEMClassifier(**{**QUICK, "epochs": 4}), *problem, cv=StratifiedKFold(3))
+    scores = cross_val_score(SpikingClassifier(**{**QUICK, "epochs": 4}), *problem, cv=StratifiedKFold(3))
     assert scores.mean() > 0.8
 
 
 def test_it_works_at_the_end_of_a_pipeline(problem):
-    pipeline = make_pipeline(FunctionTransformer(lambda X: X[:, ::2]), GEMClassifier(**{**QUICK, "epochs": 4}))
+    pipeline = make_pipeline(FunctionTransformer(lambda X: X[:, ::2]), SpikingClassifier(**{**QUICK, "epochs": 4}))
     assert pipeline.fit(*problem).score(*problem) > 0.7
     assert pipeline[-1].model_.n_steps == 10
-    pipeline.set_params(gemclassifier__n_hidden=3)
+    pipeline.set_params(spikingclassifier__n_hidden=3)
     assert pipeline[-1].n_hidden == 3
 
 
 def test_it_works_in_a_grid_search(problem):
     search = GridSearchCV(
-        GEMClassifier(**QUICK), {"n_hidden": [2, np.int64(3)], "decoder": ["vote", "likelihood"]}, cv=2
+        SpikingClassifier(**QUICK), {"n_hidden": [2, np.int64(3)], "decoder": ["vote", "likelihood"]}, cv=2
     )
     search.fit(*problem)
     assert search.best_score_ > 0.5
@@ -186,11 +206,11 @@ def test_a_column_of_arrays_will_do(fitted, problem):
 )
 def test_what_cannot_be_learned_from_is_refused(X, y, error, message):
     with pytest.raises(error, match=message):
-        GEMClassifier(**QUICK).fit(X, y)
+        SpikingClassifier(**QUICK).fit(X, y)
 
 
 def test_other_inputs_than_fitted_are_refused(fitted):
-    with pytest.raises(ShapeError, match="X has 5 inputs a step, but this GEMClassifier was fitted with 12"):
+    with pytest.raises(ShapeError, match="X has 5 inputs a step, but this classifier was fitted with 12"):
         fitted.predict(np.zeros((2, 20, 5)))
 
 
@@ -207,22 +227,24 @@ def test_a_fitted_classifier_goes_to_other_processes(fitted, problem):
 def test_with_a_hold_out_the_model_is_the_best_one_on_it(problem):
     # At a constant step and without averaging, a run is the beginning of a longer one.
     settings = {**QUICK, "epochs": 6, "learning_rate_schedule": "constant", "average_last": 0.0}
-    classifier = GEMClassifier(**settings, validation_fraction=0.3, eval_every=100).fit(*problem)
+    classifier = SpikingClassifier(**settings, validation_fraction=0.3, eval_every=100).fit(*problem)
     best = max((r["validation"] for r in classifier.history_), key=lambda v: (v["accuracy"], -v["nll"]))
     position = next(r["position"] for r in classifier.history_ if r["validation"] == best)
-    shorter = GEMClassifier(**settings, validation_fraction=0.3, max_time_samples=position * toy.N_STEPS).fit(*problem)
+    shorter = SpikingClassifier(**settings, validation_fraction=0.3, max_time_samples=position * toy.N_STEPS).fit(
+        *problem
+    )
     assert shorter.n_examples_seen_ == position
     assert classifier.parameters_ == shorter.parameters_
 
 
 def test_patience_stops_early(problem):
-    classifier = GEMClassifier(**{**QUICK, "learning_rate": 0.0, "epochs": 50}, validation_fraction=0.3, patience=2)
+    classifier = SpikingClassifier(**{**QUICK, "learning_rate": 0.0, "epochs": 50}, validation_fraction=0.3, patience=2)
     assert len(classifier.fit(*problem).history_) == 3
 
 
 def test_filters_may_be_given_as_objects_or_settings(problem):
-    by_object = GEMClassifier(**QUICK, synaptic_filter=gemsnn.Exponential((2.0,), 5)).fit(*problem)
-    by_settings = GEMClassifier(
+    by_object = SpikingClassifier(**QUICK, synaptic_filter=gemsnn.Exponential((2.0,), 5)).fit(*problem)
+    by_settings = SpikingClassifier(
         **QUICK, synaptic_filter={"kind": "exponential", "time_constants": [2.0], "duration": 5}
     ).fit(*problem)
     assert by_object.network_.synaptic_filter == gemsnn.Exponential((2.0,), 5)
@@ -239,9 +261,9 @@ def test_how_to_read_out_may_be_changed_after_fitting(fitted, problem):
 
 
 def test_progress_is_shown_when_asked(problem, capsys):
-    GEMClassifier(**QUICK).fit(*problem)
+    SpikingClassifier(**QUICK).fit(*problem)
     assert capsys.readouterr().out == ""
-    GEMClassifier(**QUICK, verbose=True).fit(*problem)
+    SpikingClassifier(**QUICK, verbose=True).fit(*problem)
     assert "96 of 96 examples" in capsys.readouterr().out
 
 
@@ -250,8 +272,8 @@ def test_progress_is_shown_when_asked(problem, capsys):
 
 def test_learning_in_pieces_equals_learning_in_one_go(problem):
     X, y = problem
-    whole = GEMClassifier(**QUICK).partial_fit(X, y, classes=[2, 5, 7])
-    pieces = GEMClassifier(**QUICK)
+    whole = SpikingClassifier(**QUICK).partial_fit(X, y, classes=[2, 5, 7])
+    pieces = SpikingClassifier(**QUICK)
     for part in np.array_split(np.arange(48), 7):
         pieces.partial_fit(X[part], y[part], classes=[7, 5, 2])
     assert pieces.parameters_ == whole.parameters_
@@ -262,8 +284,8 @@ def test_an_epoch_of_fit_is_a_partial_fit_in_the_epoch_s_order(problem):
     X, y = problem
     order = epoch_order(48, 0, 0)
     plain = {"epochs": 1, "learning_rate_schedule": "constant", "average_last": 0.0}
-    fitted = GEMClassifier(**{**QUICK, **plain}).fit(X, y)
-    online = GEMClassifier(**QUICK).partial_fit(X[order], y[order], classes=[2, 5, 7])
+    fitted = SpikingClassifier(**{**QUICK, **plain}).fit(X, y)
+    online = SpikingClassifier(**QUICK).partial_fit(X[order], y[order], classes=[2, 5, 7])
     assert online.parameters_ == fitted.parameters_
     more = fitted.partial_fit(X, y)
     assert more.n_examples_seen_ == 96
@@ -273,7 +295,7 @@ def test_an_epoch_of_fit_is_a_partial_fit_in_the_epoch_s_order(problem):
 def test_a_class_may_come_later(problem):
     X, y = problem
     early = y != 7
-    classifier = GEMClassifier(**QUICK).partial_fit(X[early], y[early], classes=[2, 5, 7])
+    classifier = SpikingClassifier(**QUICK).partial_fit(X[early], y[early], classes=[2, 5, 7])
     for _ in range(6):
         classifier.partial_fit(X, y)
     assert classifier.score(X, y) > 0.8
@@ -282,8 +304,8 @@ def test_a_class_may_come_later(problem):
 def test_partial_fit_refuses_what_it_cannot_know(problem):
     X, y = problem
     with pytest.raises(ConfigError, match="must name all classes"):
-        GEMClassifier(**QUICK).partial_fit(X, y)
-    classifier = GEMClassifier(**QUICK).partial_fit(X[:3], y[:3], classes=[2, 5, 7])
+        SpikingClassifier(**QUICK).partial_fit(X, y)
+    classifier = SpikingClassifier(**QUICK).partial_fit(X[:3], y[:3], classes=[2, 5, 7])
     with pytest.raises(DataError, match=r"y holds .*9.*not among the classes \[2, 5, 7\]"):
         classifier.partial_fit(X[:1], [9])
     with pytest.raises(ConfigError, match="they cannot change"):
@@ -298,14 +320,14 @@ def test_partial_fit_refuses_what_it_cannot_know(problem):
 @pytest.mark.parametrize("labels", [[2, 5, 7], ["cat", "dog", "emu"], [0.0, 1.0, 2.0]])
 def test_a_saved_model_predicts_and_learns_on_as_before(problem, tmp_path, labels):
     X, y = problem[0], np.array(labels)[np.arange(48) % 3]
-    classifier = GEMClassifier(**QUICK, visible_memory=False, decoder="likelihood", random_state=3).fit(X, y)
+    classifier = SpikingClassifier(**QUICK, visible_memory=False, decoder="likelihood", random_state=3).fit(X, y)
     classifier.save(tmp_path / "model.safetensors")
-    again = GEMClassifier.load(tmp_path / "model.safetensors")
+    again = SpikingClassifier.load(tmp_path / "model.safetensors")
     assert np.array_equal(again.predict_proba(X), classifier.predict_proba(X))
     assert np.array_equal(again.predict(X), classifier.predict(X))
     assert again.classes_.dtype == classifier.classes_.dtype
     assert again.n_examples_seen_ == classifier.n_examples_seen_
-    assert again.get_params()["learning_rate"] == 1e-2
+    assert again.get_params()["rule"]["learning_rate"] == 1e-2
     assert clone(again).fit(X, y).parameters_ == classifier.parameters_
     assert again.partial_fit(X, y).parameters_ == classifier.partial_fit(X, y).parameters_
 
@@ -314,6 +336,6 @@ def test_the_model_of_a_training_run_can_be_loaded(tmp_path):
     with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
         train(toy.config(), data, tmp_path / "run")
         X = data.test.read(np.arange(len(data.test)))
-    classifier = GEMClassifier.load(tmp_path / "run" / "best.safetensors")
+    classifier = SpikingClassifier.load(tmp_path / "run" / "best.safetensors")
     expected = RunDirectory(tmp_path / "run").load_model().predict(X)
     assert np.array_equal(classifier.predict_proba(X), expected.probabilities)

@@ -16,7 +16,7 @@ def test_every_public_name_exists_and_classes_and_functions_say_what_they_are(na
 
 
 @pytest.mark.parametrize(
-    "module", [gemsnn.model, gemsnn.learning, gemsnn.inference, gemsnn.metrics], ids=lambda m: m.__name__
+    "module", [gemsnn.model, gemsnn.rules, gemsnn.learning, gemsnn.inference, gemsnn.metrics], ids=lambda m: m.__name__
 )
 def test_every_name_that_a_room_exports_exists_and_functions_and_classes_have_a_docstring(module):
     assert len(set(module.__all__)) == len(module.__all__)
@@ -36,7 +36,10 @@ def test_every_name_that_a_room_exports_exists_and_functions_and_classes_have_a_
         (gemsnn.sample, ["network", "parameters", "inputs", "n_compartments", "seed", "uniforms", "engine"]),
         (gemsnn.log_likelihood, ["network", "parameters", "inputs", "targets", "n_samples", "seed"]),
         (gemsnn.Stream, ["network", "parameters", "rule", "n_compartments", "seed"]),
-        (gemsnn.GEM, ["learning_rate", "kappa", "gamma"]),
+        (gemsnn.GEM, ["learning_rate", "kappa", "gamma", "centred"]),
+        (gemsnn.Feedback, ["learning_rate", "kappa", "gamma", "gain"]),
+        (gemsnn.MB, ["learning_rate", "kappa", "gamma", "baseline"]),
+        (gemsnn.IW, ["learning_rate", "kappa", "gamma", "baseline"]),
         (gemsnn.Network, ["topology", "synaptic_filter", "somatic_filter"]),
         (gemsnn.Network.fully_connected, ["n_inputs", "n_hidden", "n_visible"]),
         (gemsnn.Network.init, ["self", "seed"]),

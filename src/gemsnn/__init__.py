@@ -1,4 +1,4 @@
-"""Probabilistic spiking neural networks with multi-compartment neurons, trained online by GEM-VLSNN."""
+"""Probabilistic spiking neural networks with multi-compartment neurons, trained online."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -14,7 +14,7 @@ def trained(tmp_path_factory):
     """A run on recordings of zeros and ones, and the recordings."""
     folder = tmp_path_factory.mktemp("recordings")
     simulate_prepared(folder / "digits.h5", digits=(0, 1), per_class=(8, 3), aedat_folder=folder / "aedat")
-    config = TrainingConfig.make(n_hidden=10, n_compartments=3, epochs=4, learning_rate=3e-4)
+    config = TrainingConfig.make(n_hidden=10, n_compartments=3, epochs=4)
     with open_prepared(folder / "digits.h5") as data:
         train(config, data, folder / "run")
     return folder / "run", sorted((folder / "aedat").rglob("*.aedat"))

@@ -1,5 +1,6 @@
 """`gemsnn train`, mostly in this process; signals go to real ones."""
 
+import dataclasses
 import os
 import re
 import signal
@@ -39,11 +40,18 @@ def test_a_run_is_trained_and_its_results_are_told(gemsnn, data_file, settings, 
 def test_flags_and_set_go_before_the_file(gemsnn, data_file, settings, tmp_path):
     flags = ["--hidden", 4, "--compartments", 3, "--learning-rate", 0.05, "--decoder", "likelihood", "--epochs", 1]
     flags += ["--inference-compartments", 2, "--eval-every", 100, "--seed", 5, "--threads", 2, "--patience", 9]
-    flags += ["--set", "hidden_bias=-1", "--set", "synaptic_filter={duration = 5, n_basis = 2}"]
+    flags += [
+        "--set",
+        "hidden_bias=-1",
+        "--set",
+        "somatic_filter={kind = 'raised-cosine', duration = 5, n_basis = 2}",
+        "--set",
+        "rule.gain=5",
+    ]
     code, _, err = gemsnn("train", "--data", data_file, "--out", tmp_path / "run", "--config", settings, *flags)
     assert code == 0, err
     config, _ = read_config(tmp_path / "run" / "config.toml")
-    assert (config.n_hidden, config.n_compartments, config.learning_rate) == (4, 3, 0.05)
+    assert (config.n_hidden, config.n_compartments, config.rule.learning_rate) == (4, 3, 0.05)
     assert (config.decoder, config.inference_compartments, config.epochs, config.eval_every) == (
         "likelihood",
         2,
@@ -51,14 +59,14 @@ def test_flags_and_set_go_before_the_file(gemsnn, data_file, settings, tmp_path)
         100,
     )
     assert (config.seed, config.threads, config.patience, config.hidden_bias) == (5, 2, 9, -1)
-    assert config.synaptic_filter.build().taps.shape == (2, 5)
-    assert config.kappa == toy.config().kappa
+    assert config.somatic_filter.taps.shape == (2, 5)
+    assert config.rule == dataclasses.replace(toy.config().rule, learning_rate=0.05, gain=5)
 
 
 def test_a_preset_can_be_asked_for(gemsnn, data_file, tmp_path):
     flags = ["--preset", "paper", "--hidden", 3, "--compartments", 2, "--epochs", 1]
     assert gemsnn("train", "--data", data_file, "--out", tmp_path / "run", *flags)[0] == 0
-    assert read_config(tmp_path / "run" / "config.toml")[0].learning_rate == 1e-3
+    assert read_config(tmp_path / "run" / "config.toml")[0].rule.learning_rate == 1e-3
 
 
 def test_the_run_s_own_settings_make_the_same_run_again(gemsnn, data_file, settings, tmp_path):
@@ -71,7 +79,10 @@ def test_the_run_s_own_settings_make_the_same_run_again(gemsnn, data_file, setti
     ("flags", "message"),
     [
         (["--compartments", "0"], "n_compartments = 0: must be a whole number, >= 1"),
-        (["--set", "lerning_rate=1"], "did you mean learning_rate?"),
+        (["--set", "epocs=1"], "did you mean epochs?"),
+        (["--set", "rule.lerning_rate=1"], "rule.lerning_rate: there is no such setting; did you mean learning_rate?"),
+        (["--set", "kappa=1"], "kappa: is a setting of the rule since version 0.2: rule.kappa"),
+        (["--rule", "gem", "--set", "rule.gain=1"], "rule.gain: there is no such setting"),
         (["--set", "epochs"], "FIELD=VALUE"),
         (["--preset", "article"], "preset = 'article'"),
         (["--config", "nowhere.toml"], "nowhere.toml: cannot be read"),
@@ -115,7 +126,7 @@ def test_a_damaged_checkpoint_is_a_warning_of_one_line(gemsnn, data_file, settin
     newest = RunDirectory(run).checkpoints.paths()[0]
     newest.write_bytes(newest.read_bytes()[:-1])
     code, _, err = gemsnn("train", "--out", run, "--resume")
-    assert code == 0
+    assert code == 0, err
     assert re.fullmatch(r"warning: .*damaged.*the one before\n", err)
 
 

@@ -198,18 +198,17 @@ def test_neurons_and_processor_exchange_as_many_reals_as_the_formulas_say(n_hidd
     result = gemsnn.learn(
         network, network.init(), gemsnn.GEM(), np.ones((steps, 2)), np.ones((steps, n_visible)), K, engine="reference"
     )
-    assert result.messages == (steps * K * n_visible, steps * K * (n_visible + n_hidden))
-    load = gemsnn.metrics.communication(network, K)
-    assert result.messages == (steps * load.to_processor, steps * load.to_neurons)
+    assert result.messages == (steps * K * n_visible, steps * K * (n_visible + n_hidden), 0)
+    load = gemsnn.metrics.communication(network, gemsnn.GEM(), K)
+    assert result.messages == (steps * load.to_processor, steps * load.to_neurons, 0)
 
 
 def test_running_freely_needs_no_processor():
-    network, processor = gemsnn.Network.fully_connected(1, 2, 1), reference.CentralProcessor()
-    reference.run(
-        network, network.init(dtype=np.float64), reference.init(network, 3), np.ones((4, 1)), None,
-        np.full((4, 3, 3), 0.5), gemsnn.GEM(0.1), processor,
-    )  # fmt: skip
-    assert (processor.reals_received, processor.reals_sent) == (0, 0)
+    network = gemsnn.Network.fully_connected(1, 2, 1)
+    learner = reference.learner(network, network.init(dtype=np.float64), gemsnn.GEM(0.1), 3, free=True)
+    for _ in range(4):
+        learner.step(np.ones(1), None, np.full((3, 3), 0.5))
+    assert learner.messages == (0, 0, 0)
 
 
 def test_the_importance_weights_are_the_softmax_of_the_fading_log_probabilities():

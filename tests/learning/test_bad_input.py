@@ -217,12 +217,23 @@ def test_a_state_of_something_else_is_refused(engine):
         gemsnn.Network(gemsnn.Topology.random(4, 3, 2, 1.0), gemsnn.RaisedCosine(2, 11)),
         gemsnn.Network(NETWORK.topology, gemsnn.RaisedCosine(2, 6), gemsnn.RaisedCosine(2, 9)),
         gemsnn.Network(NETWORK.topology, gemsnn.RaisedCosine(2, 6), gemsnn.RaisedCosine(3, 40)),
+        gemsnn.Network(gemsnn.Topology.random(4, 3, 2, 0.9), gemsnn.RaisedCosine(2, 6)),  # as large, wired differently
+        gemsnn.Network(NETWORK.topology, gemsnn.RaisedCosine(2, 6), visible_memory=False),
+        gemsnn.Network(NETWORK.topology, gemsnn.RaisedCosine(2, 6), circuits=[(0, 1, 2)]),
     ):
         with pytest.raises(ShapeError, match="state belongs to another network"):
             gemsnn.learn(
                 network, network.init(), gemsnn.GEM(), np.ones((T, network.n_inputs)), TARGETS, K,
                 engine=engine, state=state,
             )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_a_state_of_a_rule_that_remembers_other_things_is_refused(engine):
+    state = learn(engine=engine).state
+    for rule in (gemsnn.MB(), gemsnn.IW()):
+        with pytest.raises(ConfigError, match="state belongs to another rule"):
+            gemsnn.learn(NETWORK, PARAMETERS, rule, INPUTS, TARGETS, K, engine=engine, state=state)
 
 
 def test_a_state_of_another_precision_is_refused():

@@ -110,11 +110,11 @@ def test_a_state_can_be_used_twice(engine):
 
 
 def assert_same_bits(a, b):
-    if isinstance(a, tuple):
-        for x, y in zip(a, b, strict=True):
-            assert_same_bits(x, y)
-    else:
-        np.testing.assert_array_equal(a, b)
+    assert (a.time, a.network) == (b.time, b.network)
+    for name in ("log_weights", "processor_memory", "neuron_memory"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    for name, array in a.kept.items():
+        np.testing.assert_array_equal(array, b.kept[name], err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

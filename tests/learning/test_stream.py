@@ -13,9 +13,9 @@ import gemsnn
 ENGINES = ("compiled", "reference")
 
 
-def make(T=150, K=3, gamma=0.9, seed=0, feedback=0.0):
+def make(T=150, K=3, gamma=0.9, seed=0, rule=gemsnn.GEM):
     network = gemsnn.Network(gemsnn.Topology.random(4, 3, 2, 0.8, seed=1), gemsnn.RaisedCosine(2, 6))
-    return make_problem(network, gemsnn.GEM(0.02, 0.9, gamma, feedback=feedback), T=T, K=K, seed=seed)
+    return make_problem(network, rule(0.02, 0.9, gamma), T=T, K=K, seed=seed)
 
 
 def stream_of(problem, engine="compiled", **options):
@@ -34,9 +34,9 @@ def test_a_stream_that_never_learns_equals_sampling(engine):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("feedback", [0.0, 3.0])
-def test_a_stream_does_not_depend_on_the_number_of_threads(dtype, feedback):
-    problem = make(T=110, feedback=feedback)
+@pytest.mark.parametrize("rule", [gemsnn.GEM, gemsnn.Feedback, gemsnn.MB, gemsnn.IW])
+def test_a_stream_does_not_depend_on_the_number_of_threads(dtype, rule):
+    problem = make(T=110, rule=rule)
     ends = []
     for threads in (1, 2, 3):
         stream = gemsnn.Stream(
@@ -50,9 +50,12 @@ def test_a_stream_does_not_depend_on_the_number_of_threads(dtype, feedback):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("gamma", "feedback"), [(0.9, 0.0), (1.0, 0.0), (0.9, 3.0)])
-def test_reading_the_parameters_does_not_change_what_follows(engine, gamma, feedback):
-    problem = make(gamma=gamma, feedback=feedback)
+@pytest.mark.parametrize(
+    ("gamma", "rule"),
+    [(0.9, gemsnn.GEM), (1.0, gemsnn.GEM), (0.9, gemsnn.Feedback), (0.9, gemsnn.MB), (0.9, gemsnn.IW)],
+)
+def test_reading_the_parameters_does_not_change_what_follows(engine, gamma, rule):
+    problem = make(gamma=gamma, rule=rule)
     watched, left_alone = stream_of(problem, engine), stream_of(problem, engine)
     for t in range(problem.T):
         target = problem.targets[t] if t % 7 else None

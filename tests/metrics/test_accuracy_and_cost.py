@@ -26,11 +26,20 @@ def test_accuracy_of_nothing_or_of_other_shapes_is_refused():
 
 
 def test_communication_grows_with_compartments_visible_and_hidden_neurons_as_the_formulas_say():
-    load = communication(gemsnn.Network.fully_connected(676, 200, 3), 20)
+    load = communication(gemsnn.Network.fully_connected(676, 200, 3), gemsnn.GEM(), 20)
     assert load.to_processor == 20 * 3
     assert load.to_neurons == 20 * (3 + 200)
     with pytest.raises(ConfigError, match="n_compartments"):
-        communication(gemsnn.Network.fully_connected(1, 1, 1), 0)
+        communication(gemsnn.Network.fully_connected(1, 1, 1), gemsnn.GEM(), 0)
+
+
+def test_each_rule_sends_what_it_needs():
+    network = gemsnn.Network.fully_connected(676, 200, 3)
+    assert communication(network, gemsnn.MB(), 20) == (20 * 3, 20 * 200, 0)  # visible neurons know 1 / K
+    assert communication(network, gemsnn.IW(), 20) == (20 * 3, 20 * 203, 0)
+    assert communication(network, gemsnn.Feedback(), 20) == (20 * 3, 20 * 203, 20 * 200 * 3)
+    circuit = gemsnn.Network.fully_connected(676, 200, 3, readout="winner-take-all")
+    assert communication(circuit, gemsnn.GEM(), 20).to_processor == 20  # one loss for the circuit
 
 
 def test_hidden_spikes_are_summed_over_neurons_and_compartments_and_averaged_over_time():

@@ -174,3 +174,56 @@ def test_equal_graphs_are_equal_and_hash_alike():
     assert hash(Topology(1, 0, 1, [[1, 0]])) == hash(Topology(1, 0, 1, np.array([[True, False]])))
     assert Topology(1, 0, 1, [[1, 0]]) != Topology(1, 0, 1, [[0, 0]])
     assert Topology.layered(2, [], 1) != Topology.layered(0, [2], 1)
+
+
+# ---- the file
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        Topology.random(4, 3, 2, 0.5, seed=1),
+        Topology.layered(3, [2, 2], 1),
+        Topology(0, 0, 2, np.zeros((2, 2))),  # no synapse at all
+    ],
+    ids=repr,
+)
+def test_a_graph_comes_back_from_its_file(topology, tmp_path):
+    topology.save(tmp_path / "graph.json")
+    assert Topology.load(tmp_path / "graph.json") == topology
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no json", "not a graph file"),
+        ("[1, 2]", "not a graph file"),
+        ('{"n_inputs": 1, "n_hidden": 1, "n_visible": 1}', "not a graph file: 'synapses'"),
+        ('{"n_inputs": 1, "n_hidden": 1, "n_visible": 1, "synapses": [[0, 1, 2], [0, 1, 2]]}', "pairs"),
+        ('{"n_inputs": 1, "n_hidden": 1, "n_visible": 1, "synapses": [[0], [0, 1]]}', "not a graph file"),
+        (
+            '{"n_inputs": 1, "n_hidden": 1, "n_visible": 1, "synapses": [[0, 2]]}',
+            r"pairs .*source, neuron.* below \[3, 2\]",
+        ),
+        ('{"n_inputs": 1, "n_hidden": 1, "n_visible": 1, "synapses": [[3, 0]]}', r"pairs .*source, neuron.* below"),
+        ('{"n_inputs": 1, "n_hidden": 1, "n_visible": 1, "synapses": [[-1, 0]]}', r"pairs .*source, neuron.* below"),
+        ('{"n_inputs": 1, "n_hidden": 1, "n_visible": 1, "synapses": [[0.5, 0]]}', r"pairs .*source, neuron.* below"),
+        ('{"n_inputs": 1, "n_hidden": 1, "n_visible": 1, "synapses": [[1, 0]]}', "connects neuron 0 to itself"),
+        ('{"n_inputs": 1, "n_hidden": 1, "n_visible": 0, "synapses": []}', "n_visible must be a whole number"),
+        ('{"n_inputs": "1", "n_hidden": 1, "n_visible": 1, "synapses": []}', "n_inputs must be a whole number"),
+    ],
+)
+def test_what_is_no_graph_is_refused_with_the_file_s_name(text, message, tmp_path):
+    file = tmp_path / "graph.json"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=message) as refusal:
+        Topology.load(file)
+    assert str(file) in str(refusal.value)
+
+
+def test_a_graph_file_that_is_not_there_or_not_text_is_told(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.json: not a graph file: .*No such file"):
+        Topology.load(tmp_path / "nowhere.json")
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"binary\.json: not a graph file"):
+        Topology.load(tmp_path / "binary.json")

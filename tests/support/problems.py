@@ -25,7 +25,7 @@ class Problem:
 
     network: gemsnn.Network
     parameters: gemsnn.Parameters  # float64
-    rule: gemsnn.GEM
+    rule: gemsnn.rules.Rule
     inputs: np.ndarray
     targets: np.ndarray
     K: int
@@ -83,6 +83,23 @@ def topologies(n_inputs: int, n_hidden: int, n_visible: int) -> st.SearchStrateg
     return st.one_of(random, random, st.just(gemsnn.Topology.fully_connected(n_inputs, n_hidden, n_visible)))
 
 
+def rules() -> st.SearchStrategy[gemsnn.rules.Rule]:
+    """All built-in rules, each in all its forms."""
+    memories = {
+        "kappa": st.sampled_from([1e-3, 0.5, 0.9, 1.0]),
+        "gamma": st.sampled_from([1e-3, 0.5, 0.9, 0.99, 1.0]),
+    }
+    usual = {"learning_rate": st.sampled_from([0.0, 1e-3, 0.05]), **memories}
+    # These signals are log-probabilities, which grow with the sequence, and not weights between 0 and 1.
+    small = {"learning_rate": st.sampled_from([0.0, 1e-5, 5e-4]), **memories}
+    return st.one_of(
+        st.builds(gemsnn.GEM, centred=st.booleans(), **usual),
+        st.builds(gemsnn.Feedback, gain=st.sampled_from([0.0, 0.5, 4.0]), **usual),
+        st.builds(gemsnn.MB, baseline=st.sampled_from([None, 0.0, 0.95]), **small),
+        st.builds(gemsnn.IW, baseline=st.sampled_from([None, 0.0, 0.95, "leave-one-out"]), **small),
+    )
+
+
 SHORT = st.one_of(st.just(1), st.integers(2, 30))
 
 
@@ -97,13 +114,7 @@ def problems(draw: st.DrawFn, lengths: st.SearchStrategy[int] = SHORT, most_comp
         synaptic if same_filter else draw(filters()),
         visible_memory=draw(st.booleans()),
     )
-    rule = gemsnn.GEM(
-        learning_rate=draw(st.sampled_from([0.0, 1e-3, 0.05])),
-        kappa=draw(st.sampled_from([1e-3, 0.5, 0.9, 1.0])),
-        gamma=draw(st.sampled_from([1e-3, 0.5, 0.9, 0.99, 1.0])),
-        centred=draw(st.booleans()),
-        feedback=draw(st.sampled_from([0.0, 0.0, 0.5, 4.0])),
-    )
+    rule = draw(rules())
     T, K = draw(lengths), draw(st.integers(1, most_compartments))
     seed, scale, rate = (
         draw(st.integers(0, 2**32 - 1)),
@@ -114,7 +125,13 @@ def problems(draw: st.DrawFn, lengths: st.SearchStrategy[int] = SHORT, most_comp
 
 
 def make_problem(
-    network: gemsnn.Network, rule: gemsnn.GEM, T: int, K: int, seed: int = 0, scale: float = 1.0, rate: float = 0.5
+    network: gemsnn.Network,
+    rule: gemsnn.rules.Rule,
+    T: int,
+    K: int,
+    seed: int = 0,
+    scale: float = 1.0,
+    rate: float = 0.5,
 ) -> Problem:
     """Random parameters of the given scale, inputs and targets of the given spike rate."""
     rng = np.random.default_rng(seed)
@@ -145,17 +162,14 @@ def uniforms_off_threshold(problem: Problem, margin: float, free: bool = False) 
     Two engines whose probabilities differ by less than the margin then give the same spikes, so that what is left to
     compare is rounding.
     """
-    network, rule = problem.network, problem.rule
+    network = problem.network
     uniforms = problem.uniforms(network.n_neurons if free else network.n_hidden)
-    parameters, state = problem.parameters, reference.init(network, problem.K)
+    learner = reference.learner(network, problem.parameters, problem.rule, problem.K)
     for t in range(problem.T):
-        p = expit(reference.potentials(network, parameters, state.history)[0])[:, : uniforms.shape[2]]
+        p = expit(reference.potentials(network, learner.weights, learner.history)[0])[:, : uniforms.shape[2]]
         close = np.abs(uniforms[t] - p) < margin
         uniforms[t] = np.where(close, np.where(p < 0.5, p + margin, p - margin), uniforms[t])
-        parameters, state, _ = reference.step(
-            network, parameters, state, problem.inputs[t], None if free else problem.targets[t], uniforms[t],
-            rule, reference.CentralProcessor(),
-        )  # fmt: skip
+        learner.step(problem.inputs[t], None if free else problem.targets[t], uniforms[t])
     return uniforms
 
 

@@ -32,8 +32,9 @@ def prepared(path: Path, n: int = 48, seed: int = 0) -> Path:
 
 def config(**changes: Any) -> TrainingConfig:
     """Settings under which a run takes a fraction of a second and evaluates several times."""
-    usual = {"n_hidden": 6, "n_compartments": 2, "learning_rate": 1e-2, "epochs": 2, "eval_every": 10 * N_STEPS}
-    return TrainingConfig.make(**{**usual, "likelihood_samples": 3, "validation_fraction": 0.2, **changes})
+    usual = {"n_hidden": 6, "n_compartments": 2, "rule": {"learning_rate": 1e-2}, "epochs": 2}
+    usual |= {"eval_every": 10 * N_STEPS, "likelihood_samples": 3, "validation_fraction": 0.2}
+    return TrainingConfig.make(**{**usual, **changes})
 
 
 RESULTS = ("final.safetensors", "best.safetensors", "best_on_test.safetensors", "metrics.jsonl", "summary.json")

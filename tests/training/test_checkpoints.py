@@ -5,9 +5,10 @@ import pytest
 import toy
 
 from gemsnn import CheckpointError
-from gemsnn.training import CheckpointWarning, Trainer
+from gemsnn.training import CheckpointWarning, Trainer, train
 from gemsnn.training import checkpoints as module
 from gemsnn.training.checkpoints import Checkpoint, Checkpoints
+from gemsnn.training.tensors import read_tensors, write_tensors
 
 
 @pytest.fixture
@@ -89,10 +90,10 @@ def test_if_all_are_damaged_that_is_told_and_nothing_is_changed(saved):
 
 
 def test_a_checkpoint_from_the_future_is_refused_rather_than_passed_over(saved, trainer, monkeypatch):
-    monkeypatch.setattr(module, "VERSION", 2)
+    monkeypatch.setattr(module, "VERSION", 3)
     saved.write(checkpoint(trainer, 20))
     monkeypatch.undo()
-    with warnings.catch_warnings(), pytest.raises(CheckpointError, match="version 2 is from the future"):
+    with warnings.catch_warnings(), pytest.raises(CheckpointError, match="version 3 is from the future"):
         saved.read_newest()
     assert len(saved.paths()) == 2
 
@@ -107,6 +108,50 @@ def test_half_written_files_are_cleared_away(saved):
     leftover.write_bytes(b"half")
     saved.read_newest()
     assert not leftover.exists()
+
+
+def not_a_number(name, array):
+    return np.full_like(array, np.nan) if name == "bias" else array
+
+
+def too_small(name, array):
+    return array[:-1]
+
+
+def too_precise(name, array):
+    return array.astype(np.float64)
+
+
+def one_in_double(name, array):
+    return array.astype(np.float64) if name == "somatic" else array
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "message"),
+    [
+        (too_small, "parameters", r"parameters\.synaptic has shape .*this network needs"),
+        (too_precise, "parameters", "the weights are float64, but the settings say float32"),
+        (one_in_double, "parameters", r"parameters\.somatic is float64"),
+        (not_a_number, "parameters", r"parameters\.bias holds NaN"),
+        (too_small, "weight_sum", r"parameters\.synaptic has shape .*this network needs"),
+        (not_a_number, "weight_sum", r"parameters\.bias holds NaN"),
+    ],
+)
+def test_a_checkpoint_whose_arrays_do_not_fit_is_refused(trainer, data, tmp_path, change, what, message):
+    """Whole and with a correct checksum, as somebody may have made it who knows how."""
+    run = tmp_path / "run"
+    stop = iter([False] * 30 + [True])
+    train(trainer.config, data, run, stop=lambda: next(stop))
+    path = Checkpoints(run / "checkpoints").paths()[0]
+    header, arrays = read_tensors(path, module.FORMAT, module.VERSION)
+    del header["format"], header["version"]  # they are written anew
+    changed = {
+        name: change(name.rpartition(".")[2], array) if name.startswith(what) else array
+        for name, array in arrays.items()
+    }
+    write_tensors(path, module.FORMAT, module.VERSION, header, changed)
+    with pytest.raises(CheckpointError, match=rf"the checkpoint does not fit the network: .*{message}"):
+        train(trainer.config, data, run, resume=True)
 
 
 def test_weights_come_back_in_their_precision(data, tmp_path):

@@ -54,13 +54,13 @@ def test_recordings_are_binned_as_for_training(model, tmp_path):
 def test_a_file_that_is_whole_but_makes_no_sense_is_refused(model, tmp_path):
     path = tmp_path / "model.safetensors"
     save_model(model, path)
-    header, arrays = read_tensors(path, "gemsnn model", 1)
+    header, arrays = read_tensors(path, "gemsnn model", 2)
     for name in ("format", "version"):
         del header[name]
-    write_tensors(path, "gemsnn model", 1, {**header, "n_hidden": 5}, arrays)
+    write_tensors(path, "gemsnn model", 2, {**header, "n_hidden": 5}, arrays)
     with pytest.raises(CheckpointError, match="not a usable model: mask has shape"):
         load_model(path)
     arrays["bias"] = np.full_like(arrays["bias"], np.nan)
-    write_tensors(path, "gemsnn model", 1, header, arrays)
+    write_tensors(path, "gemsnn model", 2, header, arrays)
     with pytest.raises(CheckpointError, match=r"not a usable model: parameters\.bias holds NaN"):
         load_model(path)

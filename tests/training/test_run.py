@@ -108,7 +108,7 @@ def test_settings_of_the_machine_may_change_on_the_way(finished_run, data, tmp_p
 
 
 def test_a_run_that_stops_early_says_so_and_stays_stopped(data, tmp_path):
-    config = toy.config(learning_rate=0, patience=2, epochs=50)
+    config = toy.config(rule={"learning_rate": 0}, patience=2, epochs=50)
     assert train(config, data, tmp_path / "run").status == "stopped early"
     assert RunDirectory(tmp_path / "run").read_summary()["status"] == "stopped early"
     assert train(config, data, tmp_path / "run", resume=True).status == "stopped early"
@@ -154,8 +154,10 @@ def test_a_changed_configuration_is_refused_with_what_differs(data, tmp_path):
     run = tmp_path / "run"
     stopped_at(5, toy.config(), data, run)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    with pytest.raises(ConfigError, match=r"learning_rate was 0\.01 and is now 0\.5; n_hidden was 6 and is now 7"):
-        train(toy.config(n_hidden=7, learning_rate=0.5), data, run, resume=True)
+    with pytest.raises(
+        ConfigError, match=r"n_hidden was 6 and is now 7; rule\.learning_rate was 0\.01 and is now 0\.5"
+    ):
+        train(toy.config(n_hidden=7, rule={"learning_rate": 0.5}), data, run, resume=True)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 

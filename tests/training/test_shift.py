@@ -72,15 +72,17 @@ def test_what_cannot_be_is_refused_before_training(settings: dict, message: str)
     with pytest.raises(ConfigError, match=message):
         Trainer(TrainingConfig.make(validation_fraction=0.0, n_hidden=1, **settings), data)
     with pytest.raises(ConfigError, match=message):
-        gemsnn.GEMClassifier(n_hidden=1, **settings).fit(X, y)
+        gemsnn.SpikingClassifier(n_hidden=1, **settings).fit(X, y)
     with pytest.raises(ConfigError, match=message):
-        gemsnn.GEMClassifier(n_hidden=1, **settings).partial_fit(X, y, classes=[0, 1])
+        gemsnn.SpikingClassifier(n_hidden=1, **settings).partial_fit(X, y, classes=[0, 1])
 
 
 def test_learning_is_shown_moved_examples_and_nothing_else_is() -> None:
     rng = np.random.default_rng(0)
     X, y = (rng.random((12, 10, 20)) < 0.3).astype(np.uint8), np.arange(12) % 2
-    moving, still = (gemsnn.GEMClassifier(n_hidden=4, learning_rate=1e-2, shift=shift, grid=(5, 4)) for shift in (1, 0))
+    moving, still = (
+        gemsnn.SpikingClassifier(n_hidden=4, learning_rate=1e-2, shift=shift, grid=(5, 4)) for shift in (1, 0)
+    )
     shift = Shift(TrainingConfig.make(shift=1, grid=(5, 4)), 20)
     by_hand = np.stack([shift(example, position) for position, example in enumerate(X)])
     assert (by_hand != X).any()
@@ -104,11 +106,12 @@ def test_a_run_shows_an_example_elsewhere_in_each_epoch_and_measures_it_where_it
     config = TrainingConfig.make(n_hidden=4, n_compartments=2, epochs=2, validation_fraction=0.0, shift=1, grid=(5, 4))
     trainer, shift = Trainer(config, data), Shift(config, 20)
     parameters = trainer.state.parameters
+    seen.clear()  # the first example is looked at for its width
     for position in range(12):
         trainer.learn_next()
         shown = shift(seen[position], position)
         target = np.repeat(np.eye(2, dtype=np.uint8)[[y[(seen[position] == X).all(axis=(1, 2))][0]]], 10, axis=0)
-        rule = config.rule(position, 12)
+        rule = config.rule_at(position, 12)
         parameters = gemsnn.learn(
             trainer.network, parameters, rule, shown, target, 2, seed=config.seed, example=position
         ).parameters

@@ -17,12 +17,12 @@ from gemsnn.training.trainer import Progress, TrainingState
 def plain_loop(config, data):
     """The weights after each example, by calling ``gemsnn.learn`` and nothing else of the trainer."""
     training, _ = hold_out(data.train.labels, config.validation_fraction, config.seed)
-    network = config.network(data.n_inputs, data.n_classes)
-    parameters, patterns = config.initial_parameters(network), class_patterns(data.n_classes, data.n_steps)
+    network = config.network(data.n_inputs, len(data.classes))
+    parameters, patterns = config.initial_parameters(network), class_patterns(len(data.classes), data.n_steps)
     total, weights = config.epochs * len(training), []
     for epoch in range(config.epochs):
         for index in training[epoch_order(len(training), config.seed, epoch)]:
-            rule = config.rule(len(weights), total)
+            rule = config.rule_at(len(weights), total)
             target = patterns[data.train.labels[index]]
             result = gemsnn.learn(
                 network,
@@ -60,6 +60,10 @@ class Noting:
         {"learning_rate_schedule": "linear"},
         {"validation_fraction": 0},
         {"dtype": "float64", "visible_memory": False, "seed": 9},
+        {"rule": gemsnn.GEM(1e-2)},
+        {"rule": {"kind": "mb", "learning_rate": 1e-3}},
+        {"rule": {"kind": "iw", "learning_rate": 1e-3, "baseline": 0.9}},
+        {"readout": "winner-take-all", "topology": {"kind": "layers", "sizes": [4, 3]}},
     ],
 )
 def test_the_trainer_learns_what_a_plain_loop_learns_to_the_bit(data, changes):
@@ -226,14 +230,14 @@ def test_the_best_model_is_the_first_with_the_best_validation_and_the_test_set_h
 def test_early_stopping_waits_as_long_as_patience_says(data):
     """Nothing changes at a learning rate of 0, so only the first evaluation is better than the one before."""
     noting = Noting()
-    trainer = Trainer(toy.config(learning_rate=0, patience=3, epochs=50), data)
+    trainer = Trainer(toy.config(rule={"learning_rate": 0}, patience=3, epochs=50), data)
     assert trainer.run(noting)
     assert trainer.stopped_early
     assert [event.is_best for event in noting.evaluations] == [True, False, False, False]
 
 
 def test_without_patience_a_run_goes_to_its_end(data):
-    trainer = Trainer(toy.config(learning_rate=0), data)
+    trainer = Trainer(toy.config(rule={"learning_rate": 0}), data)
     trainer.run()
     assert not trainer.stopped_early
     assert trainer.position == trainer.total == 2 * len(trainer.training)
@@ -275,7 +279,7 @@ def test_training_learns(data):
 
 def test_divergence_is_told_with_what_to_do(data):
     with pytest.raises(ConfigError, match=r"diverged at example \d+.*learning_rate below 1e\+38"):
-        Trainer(toy.config(learning_rate=1e38), data).run()
+        Trainer(toy.config(rule={"learning_rate": 1e38}), data).run()
 
 
 def test_limits_keep_the_classes_in_proportion(data):
@@ -297,9 +301,14 @@ def test_too_few_examples_to_hold_any_out_are_refused():
     data = ArrayData(ArrayExamples(spikes, np.array([0, 1])), ["a", "b"])
     with pytest.raises(ConfigError, match=r"validation_fraction = 0\.2: with 2 training examples none can be held out"):
         Trainer(toy.config(), data)
-    empty = ArrayData(ArrayExamples(spikes[:0], np.zeros(0, dtype=np.int64)), ["a", "b"])
     with pytest.raises(DataError, match="no training examples"):
-        Trainer(toy.config(validation_fraction=0), empty)
+        ArrayData(ArrayExamples(spikes[:0], np.zeros(0, dtype=np.int64)), ["a", "b"])
+
+
+def test_a_prepared_file_without_training_examples_is_refused(tmp_path):
+    write_prepared(tmp_path / "test.h5", *toy.examples(6), split=["test"] * 6)
+    with open_prepared(tmp_path / "test.h5") as data, pytest.raises(DataError, match="no training examples"):
+        Trainer(toy.config(validation_fraction=0), data)
 
 
 def test_arrays_and_a_prepared_file_give_the_same_model(data):
@@ -338,7 +347,7 @@ def test_the_file_is_never_held_in_memory(tmp_path):
         n_hidden=1,
         n_compartments=1,
         epochs=1,
-        synaptic_filter={"n_basis": 1, "duration": 2},
+        synaptic_filter={"kind": "raised-cosine", "n_basis": 1, "duration": 2},
         validation_fraction=0,
         test_limit=0,
     )

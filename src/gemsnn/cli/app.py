@@ -14,7 +14,7 @@ from gemsnn.errors import GemsnnError
 
 app = typer.Typer(
     name="gemsnn",
-    help="Probabilistic spiking neural networks with multi-compartment neurons, trained online by GEM-VLSNN.\n\n"
+    help="Probabilistic spiking neural networks with multi-compartment neurons, trained online.\n\n"
     "Begin with: gemsnn data simulate --out digits.h5; then gemsnn train --data digits.h5 --out runs/first; then "
     "gemsnn evaluate runs/first --data digits.h5. Or all of the paper at once: gemsnn reproduce --quick --out demo.",
     no_args_is_help=True,

@@ -101,6 +101,8 @@ def train(
 ) -> None:
     """Train a network online, with a live display. Ctrl-C saves; --resume goes on, to the same bits.
 
+    It learns by feedback unless told otherwise; --rule gem takes the paper's rule, --preset paper all its settings.
+
     Example: gemsnn train --data digits.h5 --out runs/first --compartments 5
     """
     from rich.console import Console
@@ -211,13 +213,17 @@ def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None
         ("ece", f"ECE ({trainer.config.n_bins} bins)", "{:.3f}"),
         ("nll", "NLL of the class", "{:.3f}"),
         ("brier", "Brier score", "{:.3f}"),
+        ("van_rossum", "van Rossum distance", "{:.3f}"),
         ("hidden_spikes_per_step", "hidden spikes a step", "{:.1f}"),
     )
     for split in ("validation", "test"):
         if not any(record[split] for record in records.values()):
             continue
         table.add_section()
-        for key, name, form in rows[: 2 if split == "validation" else None]:
+        measured = [
+            row for row in rows if any(record[split] and row[0] in record[split] for record in records.values())
+        ]
+        for key, name, form in measured[: 2 if split == "validation" else None]:
             figures = (form.format(record[split][key]) if record[split] else "" for record in records.values())
             table.add_row(f"{split}: {name}", *figures)
     print_table(table, f"{run.path}: {status} after {trainer.position} examples")

@@ -62,7 +62,8 @@ class RandomGraph(Graph):
     def __post_init__(self) -> None:
         if not 0 <= number("density", self.density) <= 1:
             raise ConfigError(f"density must lie in [0, 1], got {self.density!r}")
-        whole_number("seed", self.seed, 0)
+        object.__setattr__(self, "density", float(self.density))
+        object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
 
     def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
         return Topology.random(n_inputs, n_hidden, n_visible, self.density, self.seed)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.files import write_whole
 from gemsnn.errors import ConfigError, ShapeError
 from gemsnn.model.checks import whole_number
 
@@ -146,23 +147,19 @@ class Topology:
         """
         synapses = np.argwhere(self.mask)[:, ::-1].tolist()
         sizes = {"n_inputs": self.n_inputs, "n_hidden": self.n_hidden, "n_visible": self.n_visible}
-        Path(path).write_text(json.dumps({**sizes, "synapses": synapses}) + "\n")
+        write_whole(Path(path), (json.dumps({**sizes, "synapses": synapses}) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Topology:
         """Read what :meth:`save` has written."""
         try:
             content = json.loads(Path(path).read_text())
-            n_inputs, n_hidden, n_visible = content["n_inputs"], content["n_hidden"], content["n_visible"]
-            synapses = np.array(content["synapses"]).reshape(-1, 2)
+            sizes = content["n_inputs"], content["n_hidden"], content["n_visible"]
+            mask = _empty_mask(*sizes)
+            mask[_synapses(content["synapses"], mask.shape)] = True
+            return cls(*sizes, mask)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(f"{path}: not a graph file: {error}") from None
-        mask = _empty_mask(n_inputs, n_hidden, n_visible)
-        limits = np.array(mask.shape)[::-1]
-        if synapses.size and (synapses.dtype.kind not in "iu" or (synapses < 0).any() or (synapses >= limits).any()):
-            raise ConfigError(f"{path}: synapses must be pairs [source, neuron] below {limits.tolist()}")
-        mask[synapses[:, 1].astype(np.intp), synapses[:, 0].astype(np.intp)] = True
-        return cls(n_inputs, n_hidden, n_visible, mask)
 
 
 def _sizes(n_inputs: int, n_hidden: int, n_visible: int) -> tuple[int, int, int]:
@@ -171,6 +168,15 @@ def _sizes(n_inputs: int, n_hidden: int, n_visible: int) -> tuple[int, int, int]
         whole_number("n_hidden", n_hidden, 0),
         whole_number("n_visible", n_visible, 1),
     )
+
+
+def _synapses(pairs: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places in a mask of a shape, from a file's list of [source, neuron]."""
+    found = np.array(pairs) if pairs else np.zeros((0, 2), dtype=np.intp)
+    limits = np.array(shape)[::-1]
+    if found.shape[1:] != (2,) or found.dtype.kind not in "iu" or (found < 0).any() or (found >= limits).any():
+        raise ConfigError(f"synapses must be pairs [source, neuron] below {limits.tolist()}")
+    return found[:, 1], found[:, 0]
 
 
 def _empty_mask(n_inputs: int, n_hidden: int, n_visible: int) -> NDArray[np.bool_]:

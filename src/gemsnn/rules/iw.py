@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 
-from gemsnn.errors import ConfigError
 from gemsnn.rules.rule import Array, Rule
 
 _LEAVE_ONE_OUT = -1.0
@@ -39,9 +38,9 @@ class IW(Rule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = self.baseline is None or self.baseline == "leave-one-out"
-        if not known and not (isinstance(self.baseline, int | float) and 0 <= self.baseline < 1):
-            raise ConfigError(f"baseline must be 'leave-one-out', lie in [0, 1), or be None, got {self.baseline!r}")
+        if self.baseline is not None and self.baseline != "leave-one-out":
+            allowed = "be 'leave-one-out', lie in [0, 1), or be None"
+            self.check_number("baseline", allowed, lambda value: 0 <= value < 1)
 
     def numbers(self) -> tuple[float, ...]:
         if self.baseline == "leave-one-out":

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemsnn.errors import ConfigError
-from gemsnn.model.checks import number
 from gemsnn.rules.rule import Array, Rule
 
 
@@ -36,8 +34,8 @@ class MB(Rule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.baseline is not None and not 0 <= number("baseline", self.baseline) < 1:
-            raise ConfigError(f"baseline must lie in [0, 1) or be None, got {self.baseline!r}")
+        if self.baseline is not None:
+            self.check_number("baseline", "lie in [0, 1) or be None", lambda value: 0 <= value < 1)
 
     def numbers(self) -> tuple[float, ...]:
         return (math.nan if self.baseline is None else float(self.baseline),)

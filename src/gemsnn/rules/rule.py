@@ -20,6 +20,8 @@ arithmetic, ``math``): the reference engine calls them as they are, the compiled
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +30,6 @@ from numpy.typing import NDArray
 
 from gemsnn.errors import ConfigError
 from gemsnn.model import Network
-from gemsnn.model.checks import number
 
 Array = NDArray[Any]
 
@@ -62,13 +63,18 @@ class Rule:
     def __post_init__(self) -> None:
         self.check_not_negative("learning_rate")
         for name in ("kappa", "gamma"):
-            if not 0 < number(name, getattr(self, name)) <= 1:
-                raise ConfigError(f"{name} must lie in (0, 1], got {getattr(self, name)!r}")
+            self.check_number(name, "lie in (0, 1]", lambda value: 0 < value <= 1)
 
     def check_not_negative(self, name: str) -> None:
         """Refuse a setting that is not a finite number of at least 0."""
-        if number(name, getattr(self, name)) < 0:
-            raise ConfigError(f"{name} must be a finite number of at least 0, got {getattr(self, name)!r}")
+        self.check_number(name, "be a finite number of at least 0", lambda value: 0 <= value < math.inf)
+
+    def check_number(self, name: str, allowed: str, fits: Callable[[float], bool]) -> None:
+        """Refuse a setting that is not a number that fits; one of NumPy's becomes Python's."""
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not fits(float(value)):
+            raise ConfigError(f"{name} must {allowed}, got {value!r}")
+        object.__setattr__(self, name, float(value))
 
     # ---- the three factors ------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Every setting of a training run, in one place: defaults, allowed ranges, presets, and the TOML file they live in.
 
-The same names are used in Python, in the file and by ``GEMClassifier``. To change a default, change it here.
+The same names are used in Python, in the file and by ``SpikingClassifier``. To change a default, change it here.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ class TrainingConfig(_Settings):
 
     Examples
     --------
-    >>> TrainingConfig.make(n_hidden=50, epochs=2).learning_rate
-    0.0003
-    >>> TrainingConfig.make(preset="paper").learning_rate
-    0.001
-    >>> TrainingConfig.make(kappa=2)
+    >>> TrainingConfig.make(n_hidden=50, rule={"gain": 5}).rule
+    Feedback(learning_rate=0.0003, kappa=0.9, gamma=0.9, gain=5.0)
+    >>> TrainingConfig.make(preset="paper").rule
+    GEM(learning_rate=0.001, kappa=0.9, gamma=0.9, centred=False)
+    >>> TrainingConfig.make(epochs=0)
     Traceback (most recent call last):
     ...
-    gemsnn.errors.ConfigError: kappa = 2: must be a number, > 0 and <= 1
+    gemsnn.errors.ConfigError: epochs = 0: must be a whole number, >= 1
     """
 
     # ---- the network and where it starts
@@ -141,7 +141,7 @@ class TrainingConfig(_Settings):
     test_limit: int | None = Field(default=None, ge=0)
     """Evaluate on at most so many test examples while training; 0 for none."""
     select_by: Criterion = "accuracy"
-    """What makes a model the best; equal accuracies are told apart by nll."""
+    """What makes a model the best; equal accuracies are told apart by nll. Spike patterns: always log_likelihood."""
     patience: int | None = Field(default=None, ge=1)
     """Stop when so many evaluations in a row brought no better validation; not given: never."""
 
@@ -320,12 +320,22 @@ def preset_values(name: str | None) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field."""
-    missing = "(not set)"
+    missing, old, new = "(not set)", _fields(before), _fields(now)
     return [
-        f"{name} was {json.dumps(before.get(name, missing))} and is now {json.dumps(now.get(name, missing))}"
-        for name in sorted({*before, *now})
-        if before.get(name, missing) != now.get(name, missing)
+        f"{name} was {json.dumps(old.get(name, missing))} and is now {json.dumps(new.get(name, missing))}"
+        for name in sorted({*old, *new})
+        if old.get(name, missing) != new.get(name, missing)
     ]
+
+
+def _fields(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Every field by its name, those of tables as ``table.field``."""
+    fields: dict[str, Any] = {}
+    for name, value in identity.items():
+        fields |= (
+            {f"{name}.{field}": part for field, part in value.items()} if isinstance(value, dict) else {name: value}
+        )
+    return fields
 
 
 # ---- the TOML file ---------------------------------------------------------------------------------------------------
@@ -348,8 +358,11 @@ def read_config(path: str | Path, preset: str | None = None, **settings: Any) ->
     data = values.pop("data", None)
     if data is not None and not isinstance(data, str):
         raise ConfigError(f"{file}: data = {data!r}: must be the path of a prepared file")
+    together = _tables(values)
+    for name, change in _tables(settings).items():
+        together[name] = merged(together.get(name), change)
     try:
-        config = TrainingConfig.make(own_preset if preset is None else preset, **{**values, **settings})
+        config = TrainingConfig.make(own_preset if preset is None else preset, **together)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
     return config, None if data is None else Path(data)

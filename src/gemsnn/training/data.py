@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.errors import DataError
 from gemsnn.events import Preprocessing
 
 
@@ -100,6 +101,8 @@ class ArrayData:
         test: ArrayExamples | None = None,
         preprocessing: Preprocessing | None = None,
     ) -> None:
+        if not len(train):
+            raise DataError("there are no training examples in the data")
         self.preprocessing, self.grid = preprocessing, None if preprocessing is None else preprocessing.grid
         self.n_steps, self.n_inputs = int(train.lengths.max()), train[0].shape[1]
         self.classes, self.train = tuple(classes), train

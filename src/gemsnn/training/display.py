@@ -77,8 +77,14 @@ class _Running:
             return "not evaluated yet"
         for split in ("validation", "test"):
             if figures := self._last[split]:
-                return f"{split} accuracy {100 * figures['accuracy']:.1f} %, ECE {figures['ece']:.3f}"
+                return f"{split} {_in_words(figures)}"
         return _headline(self._last)
+
+
+def _in_words(figures: Record) -> str:
+    if "accuracy" in figures:
+        return f"accuracy {100 * figures['accuracy']:.1f} %, ECE {figures['ece']:.3f}"
+    return f"van Rossum distance {figures['van_rossum']:.3f}"
 
 
 def _headline(record: Record) -> str:
@@ -87,10 +93,7 @@ def _headline(record: Record) -> str:
     for split in ("validation", "test"):
         figures = record[split]
         if figures is not None:
-            parts.append(
-                f"{split}: accuracy {100 * figures['accuracy']:.1f} %, ECE {figures['ece']:.3f}, "
-                f"log-likelihood {figures['log_likelihood']:.2f}"
-            )
+            parts.append(f"{split}: {_in_words(figures)}, log-likelihood {figures['log_likelihood']:.2f}")
     return "; ".join(parts) or f"training log-likelihood {record['train']['log_likelihood']:.2f}"
 
 

@@ -228,7 +228,8 @@ class _Recorder:
                 "new run"
             )
         if self.run.metrics.exists() and self.run.metrics.stat().st_size > found.metrics_bytes:
-            # What was evaluated after the checkpoint is evaluated again, to the same bits.
+            # What was evaluated after the checkpoint is evaluated again, to the same bits; so no summary stands for it.
+            self.run.summary.unlink(missing_ok=True)
             with writing(self.run.metrics), self.run.metrics.open("rb+") as stream:
                 stream.truncate(found.metrics_bytes)
                 os.fsync(stream.fileno())

@@ -12,7 +12,7 @@ from gemsnn.errors import ConfigError
 from gemsnn.training.run import RunDirectory
 from gemsnn.training.trainer import Evaluated, Learned, Record, Trainer
 
-FIGURES = ("log_likelihood", "accuracy", "ece", "nll", "brier", "hidden_spikes_per_step")
+FIGURES = ("log_likelihood", "accuracy", "ece", "nll", "brier", "van_rossum", "hidden_spikes_per_step")
 
 
 def available() -> bool:
@@ -66,5 +66,6 @@ def scalars(record: Record) -> Iterator[tuple[str, float]]:
             if name in figures:
                 yield f"{split}/{name}", figures[name]
         for extra in figures.get("extra_decoders", []):
-            for name in FIGURES[1:]:
-                yield f"{split} ({extra['decoder']}, {extra['compartments']} compartments)/{name}", extra[name]
+            for name in FIGURES:
+                if name in extra:
+                    yield f"{split} ({extra['decoder']}, {extra['compartments']} compartments)/{name}", extra[name]

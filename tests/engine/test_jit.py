@@ -6,7 +6,7 @@ import sys
 
 PROGRAM = """
 import numpy as np
-from gemsnn.engine.kernel import filter_spikes
+from gemsnn.engine.direct_kernel import filter_spikes
 for dtype in (np.float32, np.float64):  # compiles twice
     filter_spikes(np.ones((3, 2), dtype=np.uint8), np.ones((1, 2), dtype=dtype), 0)
 """
