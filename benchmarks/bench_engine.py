@@ -1,20 +1,19 @@
-"""Speed and memory of the compiled engine beside PyTorch and beside what the machine can do at best.
+"""Speed and memory of the compiled engine beside version 0.1, PyTorch, and what the machine can do at best.
 
-    python benchmarks/bench_engine.py [--quick] [--only learning memory ...] [--markdown FILE]
+    python benchmarks/bench_engine.py [--quick] [--only versions learning ...] [--markdown FILE]
 
-Everything is measured in this run, on the paper's network (676 inputs, 200 hidden, 3 visible neurons, 3 bases over 10
-steps), sequences of 80 steps with spike density 0.1, in float32. Contestants take turns; ratios are of shortest times,
-which other work on the machine disturbs least.
+Everything is measured in this run. The section `versions` names its networks; the others have the paper's (676 inputs,
+200 hidden, 3 visible neurons, 3 bases over 10 steps), sequences of 80 steps with spike density 0.1, in float32.
+Contestants take turns; ratios are of shortest times, which other work on the machine disturbs least.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,10 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from probes import megabytes, probe
 from rich.console import Console
 from tables import Table, machine, other_load, write_markdown
 from threadpoolctl import threadpool_limits
 from timing import Contestant, Times, milliseconds, race
+from versions import ROOT, ROWS, environment, first_version, started
 from workload import Workload, spikes, workload
 
 import gemsnn
@@ -34,9 +35,7 @@ try:
     import torch
     import torch_baseline
 except ImportError:
-    sys.exit("this benchmark compares with PyTorch: run `make bench`, or pip install 'gemsnn[bench]'")
-
-PROBES = Path(__file__).with_name("probes.py")
+    torch = None
 
 
 class Target(NamedTuple):
@@ -63,6 +62,55 @@ class Target(NamedTuple):
 class Section(NamedTuple):
     tables: list[Table]
     targets: list[Target]
+
+
+# ---- version 0.1 -----------------------------------------------------------------------------------------------------
+
+
+def versions(quick: bool) -> Section:
+    """The present version beside version 0.1, each in a process of its own; they take turns."""
+    before, now = first_version(), ROOT / "src"
+    turns, calls = (2, 2) if quick else (8, 3)
+    times: dict[str, tuple[Times, Times]] = {}
+    with started(now) as present, started(before or now) as past:
+        for row in ROWS:
+            times[row] = Times(), Times()
+            for _ in range(turns):
+                times[row][1].extend(present(row, calls))
+                if before:
+                    times[row][0].extend(past(row, calls))
+    for name, code in STARTS.items():
+        times[name] = Times(), Times()
+        for _ in range(2 if quick else 7):
+            times[name][1].append(_started_in(now, code))
+            if before:
+                times[name][0].append(_started_in(before, code))
+    table = Table(
+        "Beside version 0.1: ms, shortest / median",
+        ["", "version 0.1", "now", "times faster"],
+        note="One example of 80 steps with 10 % input spikes where nothing else is said, as the trainer learns it."
+        + ("" if before else " The history of version 0.1 is not here, so its column is empty."),
+    )
+    for name, (old, new) in times.items():
+        ratio = f"{old.best / new.best:.2f}x" if old else "-"
+        table.rows.append([name, str(old) if old else "-", str(new), ratio])
+    threads = Table("The second thread, K = 20", ["", "two threads over one"])
+    one, two = (times[row] for row in ROWS if ROWS[row].n_compartments == 20)
+    for name, a, b in zip(("version 0.1", "now"), one, two, strict=True):
+        threads.rows.append([name, f"{a.best / b.best:.2f}x" if a else "-"])
+    return Section([table, threads], [])
+
+
+STARTS = {
+    "import gemsnn": "import gemsnn",
+    "gemsnn --help": "import sys; from gemsnn.cli import main; sys.argv = ['gemsnn', '--help']; main()",
+}
+
+
+def _started_in(source: Path, code: str) -> float:
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], env=environment(source), stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - begin
 
 
 # ---- learning -------------------------------------------------------------------------------------------------------
@@ -193,67 +241,11 @@ def memory(quick: bool) -> Section:
         "included.",
     )
     for K in sizes:
-        ours, theirs = (_megabytes(contestant, K) for contestant in ("gemsnn", "torch"))
+        ours, theirs = (megabytes(contestant, K) for contestant in ("gemsnn", "torch"))
         table.rows.append([str(K), f"{ours:.1f}", f"{theirs:.1f}"])
         if K == 20:
             target = Target("learning, K = 20: peak memory beyond the inputs", ours, 40, at_least=False, unit="MB")
     return Section([table], [target])
-
-
-def _megabytes(contestant: str = "gemsnn", K: int = 20, n_inputs: int = 676, n_hidden: int = 200, T: int = 80) -> float:
-    arguments = (contestant, K, n_inputs, n_hidden, T)
-    names = ("contestant", "compartments", "inputs", "hidden", "steps")
-    options = [f"--{name}={value}" for name, value in zip(names, arguments, strict=True)]
-    return float(_probe("memory", *options)[0]["megabytes"])
-
-
-def _probe(*arguments: str, **environment: str) -> tuple[dict[str, float], str]:
-    """What a probe measured, and what else the process printed."""
-    run = subprocess.run(
-        [sys.executable, PROBES, *arguments], env=os.environ | environment, capture_output=True, text=True, check=False
-    )
-    if run.returncode:
-        sys.exit(f"{PROBES.name} {' '.join(arguments)} failed:\n{run.stderr}")
-    *said, last = run.stdout.splitlines()
-    return json.loads(last), "\n".join([*said, run.stderr]).strip()
-
-
-# ---- scaling --------------------------------------------------------------------------------------------------------
-
-
-def scaling(quick: bool) -> Section:
-    """Cost as the inputs, the hidden neurons and the sequence grow, at K = 20."""
-    tables = []
-    for name, argument, sizes in (
-        ("inputs", "n_inputs", (676, 4096) if quick else (676, 1024, 2048, 4096, 8192, 16384)),
-        ("hidden neurons", "n_hidden", (100, 400) if quick else (100, 200, 400, 800)),
-        ("steps", "T", (80, 320) if quick else (80, 160, 320, 800)),
-    ):
-        works = {size: workload(**{argument: size}) for size in sizes}
-        times = race(
-            {
-                size: Contestant(partial(gemsnn.learn, *work, n_compartments=20), calls=2)
-                for size, work in works.items()
-            },
-            turns=1 if quick else 3,
-        )
-        table = Table(
-            f"Learning one sequence as {name} grow, K = 20, one thread",
-            [name, "ms, shortest / median", "size, relative", "time, relative", "ms a step", "peak memory, MB"],
-        )
-        for size in sizes:
-            table.rows.append(
-                [
-                    f"{size:,}",
-                    str(times[size]),
-                    f"{size / sizes[0]:.1f}x",
-                    f"{times[size].best / times[sizes[0]].best:.1f}x",
-                    f"{1e3 * times[size].best / len(works[size].inputs):.2f}",
-                    "-" if quick else f"{_megabytes(**{argument: size}):.1f}",
-                ]
-            )
-        tables.append(table)
-    return Section(tables, [])
 
 
 # ---- inference ------------------------------------------------------------------------------------------------------
@@ -306,7 +298,7 @@ def inference(quick: bool) -> Section:
 def start(quick: bool) -> Section:
     """Compilation on the first call ever, and the start from the cache on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        runs = {name: _probe("start", NUMBA_CACHE_DIR=folder) for name in ("empty cache", "from the cache")}
+        runs = {name: probe("start", NUMBA_CACHE_DIR=folder) for name in ("empty cache", "from the cache")}
     names = list(runs["empty cache"][0])
     table = Table("Start of a process: seconds, K = 20", ["", *names, "says that it compiles"])
     for name, (seconds, said) in runs.items():
@@ -320,12 +312,13 @@ def start(quick: bool) -> Section:
 
 # ---------------------------------------------------------------------------------------------------------------------
 
-SECTIONS = {section.__name__: section for section in (learning, memory, scaling, inference, start)}
+SECTIONS = {section.__name__: section for section in (versions, learning, memory, inference, start)}
+WITH_TORCH = (learning, memory, inference)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="less than a minute: fewer sizes and repetitions")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and repetitions")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the tables to this file")
     options = parser.parse_args()
@@ -336,6 +329,9 @@ def main() -> None:
     console.print(heading, "\n")
     tables, summary = [], Table("Targets", ["", "measured", "target", ""])
     for name in options.only:
+        if torch is None and SECTIONS[name] in WITH_TORCH:
+            console.print(f"{name} compares with PyTorch: run `make bench`, or pip install 'gemsnn\\[bench]'\n")
+            continue
         section = SECTIONS[name](options.quick)
         for table in section.tables:
             table.show(console)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -71,6 +74,29 @@ def first_calls() -> dict[str, float]:
             call()
             seconds[f"{which} {name}"] = time.perf_counter() - begin
     return seconds
+
+
+def megabytes(contestant: str = "gemsnn", K: int = 20, n_inputs: int = 676, n_hidden: int = 200, T: int = 80) -> float:
+    """Peak memory of learning one sequence, in a process of its own."""
+    arguments = (contestant, K, n_inputs, n_hidden, T)
+    names = ("contestant", "compartments", "inputs", "hidden", "steps")
+    options = [f"--{name}={value}" for name, value in zip(names, arguments, strict=True)]
+    return float(probe("memory", *options)[0]["megabytes"])
+
+
+def probe(*arguments: str, **environment: str) -> tuple[dict[str, float], str]:
+    """What a probe measured, and what else the process printed."""
+    run = subprocess.run(
+        [sys.executable, __file__, *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        sys.exit(f"{Path(__file__).name} {' '.join(arguments)} failed:\n{run.stderr}")
+    *said, last = run.stdout.splitlines()
+    return json.loads(last), "\n".join([*said, run.stderr]).strip()
 
 
 def main() -> None:

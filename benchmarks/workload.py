@@ -20,13 +20,15 @@ class Workload(NamedTuple):
     targets: NDArray[np.uint8]  # (T, n_visible): the first class's desired pattern
 
 
-def workload(n_inputs: int = 676, n_hidden: int = 200, n_visible: int = 3, T: int = 80) -> Workload:
+def workload(
+    n_inputs: int = 676, n_hidden: int = 200, n_visible: int = 3, T: int = 80, density: float = DENSITY
+) -> Workload:
     """Three raised cosines over ten steps, float32; the defaults are the paper's network and sequence."""
     network = gemsnn.Network.fully_connected(n_inputs, n_hidden, n_visible)
     targets = np.zeros((T, n_visible), dtype=np.uint8)
     targets[:, 0] = 1
-    return Workload(network, network.init(seed=0), gemsnn.GEM(), spikes((T, n_inputs)), targets)
+    return Workload(network, network.init(seed=0), gemsnn.GEM(), spikes((T, n_inputs), density), targets)
 
 
-def spikes(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    return (np.random.default_rng(0).random(shape) < DENSITY).astype(np.uint8)
+def spikes(shape: tuple[int, ...], density: float = DENSITY) -> NDArray[np.uint8]:
+    return (np.random.default_rng(0).random(shape) < density).astype(np.uint8)

@@ -3,8 +3,6 @@
 import sys
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from gemsnn._version import __version__
 from gemsnn.cli import data
@@ -47,5 +45,8 @@ def main() -> None:
     try:
         app()
     except GemsnnError as error:
+        from rich.console import Console
+        from rich.markup import escape
+
         Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(2)

@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from typer.core import TyperCommand
 
 from gemsnn.cli.output import say, warnings_as_lines
@@ -291,6 +288,10 @@ def _changed(
 
 
 def _print_inventory(inventory: "Inventory") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(title=escape(f"{inventory.dataset} in {inventory.folder}"), title_justify="left")
     table.add_column("class", justify="right")
     table.add_column("recordings", justify="right")
@@ -303,6 +304,9 @@ def _print_inventory(inventory: "Inventory") -> None:
 
 def _print_info(data: "PreparedData") -> None:
     import numpy as np
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
 
     console = Console()
     attributes = data.attributes
@@ -354,6 +358,7 @@ def _members(data: "PreparedData", part: "Split") -> "Iterator[tuple[str, NDArra
 def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     """A progress bar on a terminal; elsewhere a plain line every tenth of the way."""
     if sys.stderr.isatty():
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
 from gemsnn.cli.output import print_table
-from gemsnn.cli.train import DECODER_HELP, Decoder
+from gemsnn.cli.train import DECODER_HELP, decoder_names
 from gemsnn.errors import DataError
 
 
@@ -33,11 +31,13 @@ Which = Annotated[
 Compartments = Annotated[
     int | None, typer.Option(help="Compartments at inference; by default those the run was set up with.")
 ]
-DecoderOption = Annotated[Decoder | None, typer.Option(help=f"{DECODER_HELP} By default as the run was set up.")]
+DecoderOption = Annotated[
+    str | None, typer.Option(help=f"{DECODER_HELP} By default as the run was set up.", autocompletion=decoder_names)
+]
 Threads = Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on it.")]
 
 
-def load(run: Path, which: ModelName | None, decoder: Decoder | None, compartments: int | None) -> tuple[Any, Any]:
+def load(run: Path, which: ModelName | None, decoder: str | None, compartments: int | None) -> tuple[Any, Any]:
     """The model of a run directory or file, and how to read it out."""
     from gemsnn.training import RunDirectory, load_model
     from gemsnn.training.config import checked_decoder
@@ -45,7 +45,7 @@ def load(run: Path, which: ModelName | None, decoder: Decoder | None, compartmen
     model = load_model(run) if run.is_file() else RunDirectory(run).load_model(None if which is None else which.value)
     chosen = model.decoder.model_dump()
     if decoder is not None:
-        chosen["kind"] = decoder.value
+        chosen["kind"] = decoder
     if compartments is not None:
         chosen["compartments"] = compartments
     return model, checked_decoder(chosen)
@@ -70,6 +70,7 @@ def evaluate(
 
     Example: gemsnn evaluate runs/first --data digits.h5 --compartments 2 --decoder likelihood
     """
+    from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
     from gemsnn.events import open_prepared
 
     trained, how = load(run, model, decoder, compartments)
@@ -118,6 +119,8 @@ FIGURES = (
 
 
 def _print(result: dict[str, Any]) -> None:
+    from rich.table import Table
+
     table = Table(show_header=False)
     table.add_column("figure")
     table.add_column("value", justify="right")

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, Which, load
-from gemsnn.cli.inputs import check_recordings_fit, prepared_examples, read_inputs, recordings_in
 from gemsnn.cli.output import print_table, say
 from gemsnn.errors import GemsnnError
 
@@ -30,6 +28,9 @@ def predict(
 
     Example: gemsnn predict runs/first recordings/*.aedat --json
     """
+    from rich.table import Table
+
+    from gemsnn.cli.inputs import check_recordings_fit
     from gemsnn.events.container import is_prepared
 
     trained, how = load(run, model, decoder, compartments)
@@ -58,6 +59,7 @@ def predict(
 
 def _answers(model: Any, how: Any, path: Path) -> Iterator[dict[str, Any]]:
     """One answer per recording, or what is wrong with it."""
+    from gemsnn.cli.inputs import prepared_examples, read_inputs, recordings_in
     from gemsnn.events.container import is_prepared
 
     try:

@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
 from gemsnn.common.words import counted, plus_minus, with_interval
@@ -56,6 +53,9 @@ def reproduce(
 
     Example: gemsnn reproduce --quick --out demo
     """
+    from rich.console import Console
+    from rich.progress import Progress
+
     from gemsnn.experiments import Protocol, carry_out, conclude, failures, own_folder, plan, rewrite
     from gemsnn.experiments.reproduce import command_line
     from gemsnn.training.config import parse_assignment
@@ -95,6 +95,8 @@ def reproduce(
 
 
 def _print_results(finished: "Finished") -> None:
+    from rich.table import Table
+
     from gemsnn.experiments.protocol import Reading
 
     results = finished.results

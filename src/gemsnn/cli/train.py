@@ -1,26 +1,25 @@
 """`gemsnn train`: train on a prepared file, in a run directory that can be resumed."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
 from gemsnn.errors import ConfigError
-from gemsnn.inference import DECODERS
-from gemsnn.rules import RULES
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from gemsnn.training import RunDirectory, Trainer, TrainingConfig
 
 _NETWORK, _LENGTH, _MACHINE = "Network and rule", "How long, and the choice of the model", "Machine"
 
 
-RuleName = StrEnum("RuleName", list(RULES))  # type: ignore[misc]
-Decoder = StrEnum("Decoder", list(DECODERS))  # type: ignore[misc]
+def decoder_names() -> list[str]:
+    from gemsnn.inference.decoders import DECODERS
+
+    return list(DECODERS)
 
 
 DECODER_HELP = (
@@ -28,10 +27,10 @@ DECODER_HELP = (
 )
 
 
-def _preset_names() -> list[str]:
-    from gemsnn.training.config import PRESETS
+def _rule_names() -> list[str]:
+    from gemsnn.rules import RULES
 
-    return list(PRESETS)
+    return list(RULES)
 
 
 def train(
@@ -47,20 +46,27 @@ def train(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="Settings to start from: paper. Else the defaults.", autocompletion=_preset_names),
+        typer.Option(help="Settings to start from: paper. Else the defaults.", autocompletion=lambda: ["paper"]),
     ] = None,
     hidden: Annotated[int | None, typer.Option(help="Hidden neurons.", rich_help_panel=_NETWORK)] = None,
     compartments: Annotated[
         int | None, typer.Option(help="Compartments K while learning.", rich_help_panel=_NETWORK)
     ] = None,
     rule: Annotated[
-        RuleName | None,
-        typer.Option(help="How it learns: by default by feedback; gem is the paper's rule.", rich_help_panel=_NETWORK),
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How it learns: feedback, if not given; gem (the paper's rule), mb or iw.",
+            autocompletion=_rule_names,
+            rich_help_panel=_NETWORK,
+        ),
     ] = None,
     learning_rate: Annotated[
         float | None, typer.Option(help="Step size of the rule.", rich_help_panel=_NETWORK)
     ] = None,
-    decoder: Annotated[Decoder | None, typer.Option(help=DECODER_HELP, rich_help_panel=_NETWORK)] = None,
+    decoder: Annotated[
+        str | None, typer.Option(help=DECODER_HELP, autocompletion=decoder_names, rich_help_panel=_NETWORK)
+    ] = None,
     inference_compartments: Annotated[
         int | None,
         typer.Option(help="Compartments at inference; as while learning, if not given.", rich_help_panel=_NETWORK),
@@ -100,6 +106,8 @@ def train(
 
     Example: gemsnn train --data digits.h5 --out runs/first --compartments 5
     """
+    from rich.console import Console
+
     from gemsnn.events import open_prepared
     from gemsnn.training import RunDirectory
     from gemsnn.training.config import parse_assignment
@@ -109,9 +117,9 @@ def train(
     flags = {
         "n_hidden": hidden,
         "n_compartments": compartments,
-        "rule": rule and rule.value,
+        "rule": rule,
         "rule.learning_rate": learning_rate,
-        "decoder": decoder and decoder.value,
+        "decoder": decoder,
         "inference_compartments": inference_compartments,
         "epochs": epochs,
         "eval_every": eval_every,
@@ -159,7 +167,7 @@ def _configuration(
 class _Watchers:
     """The observers of a run, closed at its end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: "Console") -> None:
         from contextlib import ExitStack
 
         self._console, self._open = console, ExitStack()
@@ -193,6 +201,8 @@ class _Watchers:
 
 
 def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
+    from rich.table import Column, Table
+
     progress = trainer.state.progress
     models = {"best by validation": progress.best, "final": progress.last, "best on test": progress.best_on_test}
     records = {name: record for name, record in models.items() if record is not None}

@@ -149,9 +149,15 @@ class Learner:
                 many = min(many, left)
             if self._stale:
                 self._renew_filters()
-            kernel.advance(self._window, self._populations, steps, *self._functions, done, done + many)
+            kernel.advance(self._window, self._filled_up(), steps, *self._functions, done, done + many)
             done += many
             self._time += many
+
+    def _filled_up(self) -> tuple[Population, ...]:
+        """The populations, as many as a power of two: for each number of them the kernel is compiled anew."""
+        number = len(self._populations)
+        spare = self._populations[0]._replace(size=0)
+        return self._populations + (spare,) * ((1 << (number - 1).bit_length()) - number)
 
     def _make_window(self, parameters: Parameters, M: int, recursive: bool) -> Window:
         network, plan, rule, f, K = self.network, self.plan, self.rule, self.dtype, self.n_compartments

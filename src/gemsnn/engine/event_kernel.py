@@ -46,7 +46,7 @@ class Population(NamedTuple):
     """
 
     first: int  # its first source, among the inputs or among the neurons
-    size: int
+    size: int  # 0 for one that only fills up the list of them
     of_inputs: bool
     shared: bool  # spikes alike in all compartments
     feeds: Any  # (n_classes,) bool: which neurons
@@ -470,7 +470,7 @@ def advance(
     log_probability, reached = np.empty((K, n_visible)), np.empty((n_hidden, n_visible), dtype=dtype)
 
     for p in populations:
-        if p.of_inputs:
+        if p.of_inputs and p.size:
             take_in_ahead(p, inputs, first, last, clock[0], D + place[0], active)
     for step in range(first, last):
         time, t, begin = clock[0], place[0], place[1]
@@ -484,6 +484,8 @@ def advance(
         if not recursive:
             _turn(taps, time, turned)
         for p in populations:
+            if p.size == 0:
+                continue
             if time > 0:
                 if not p.of_inputs:
                     take_in(p, taps, decay, recursive, time, D + t - 1, active)
@@ -503,7 +505,7 @@ def advance(
                     for m in range(start, end):
                         gram[c, k, m] = one
                 for p in populations:
-                    if p.feeds[c]:
+                    if p.size and p.feeds[c]:
                         _add_products(p, t, begin, gram[c])
             for g in range(segment.shape[0]):
                 row_first, row_last, c = segment[g, 0], segment[g, 1], segment[g, 2]
@@ -626,7 +628,7 @@ def advance(
                 else:
                     _look_up(w.history, k, w.synaptic_table, basis, trace)
         for p in populations:
-            for k in range(0 if p.of_inputs else 1 if p.shared else K):
+            for k in range(0 if p.of_inputs or not p.size else 1 if p.shared else K):
                 column = D + t if p.shared else (D + t) * K + k
                 pack(spikes[step, k, p.first : p.first + p.size], p.bits, column)
         clock[0] = time + 1

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # which loads its parts when they are first used: a list of names should not wait for them
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, logsumexp, softmax
 
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.model.checks import whole_number
@@ -111,10 +111,10 @@ class Circuits:
 
 def probability(circuits: Circuits, u: Array) -> Array:
     """(..., n) probabilities of a spike from potentials (..., n)."""
-    p: Array = expit(u)
+    p: Array = scipy.special.expit(u)
     for circuit in circuits.competing:
         members = list(circuit.neurons)
-        p[..., members] = softmax(_with_silence(circuit, u), axis=-1)[..., : len(members)]
+        p[..., members] = scipy.special.softmax(_with_silence(circuit, u), axis=-1)[..., : len(members)]
     return p
 
 
@@ -140,11 +140,11 @@ def log_probability(circuits: Circuits, u: NDArray[Any], spikes: NDArray[Any]) -
     fired = spikes != 0
     alone = circuits.bernoulli
     # log sigmoid(u) for a spike, log(1 - sigmoid(u)) = log sigmoid(-u) for none
-    parts = [log_expit(np.where(fired[..., alone], u[..., alone], -u[..., alone]))]
+    parts = [scipy.special.log_expit(np.where(fired[..., alone], u[..., alone], -u[..., alone]))]
     for circuit in circuits.competing:
         members = list(circuit.neurons)
         of_spike = (u[..., members] * fired[..., members]).sum(axis=-1, keepdims=True)
-        parts.append(of_spike - logsumexp(_with_silence(circuit, u), axis=-1, keepdims=True))
+        parts.append(of_spike - scipy.special.logsumexp(_with_silence(circuit, u), axis=-1, keepdims=True))
     return np.concatenate(parts, axis=-1)
 
 

@@ -1,0 +1,143 @@
+"""One version of gemsnn, timed in a process of its own; whoever starts it decides by PYTHONPATH which version.
+
+    PYTHONPATH=src python benchmarks/versions.py
+
+:func:`started` starts it so. It reads one JSON line for each turn, `{"row": NAME, "calls": 3}`, and answers with the
+seconds of each call. Version 0.1 understands all of it, so that both are timed by the same code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """What is timed: one example as the trainer learns it or, for a stream, 50 steps."""
+
+    n_inputs: int = 676
+    n_hidden: int = 200
+    n_visible: int = 3
+    n_compartments: int = 1
+    density: float = 0.1
+    threads: int = 1
+    paper: bool = True  # raised cosines and GEM; else the default settings of `train`
+    stream: str = ""  # "predicting" or "learning"
+
+
+ROWS = {
+    **{f"676-200-3, the paper's settings, K = {K}": Row(n_compartments=K) for K in (1, 2, 5, 20, 50)},
+    "676-200-3, default settings, K = 1": Row(paper=False),
+    "676-1600-3, the paper's settings, K = 1": Row(n_hidden=1600),
+    "16,384 inputs at 2 %, the paper's settings, K = 1": Row(n_inputs=16_384, density=0.02),
+    "676-200-3, the paper's settings, K = 20, two threads": Row(n_compartments=20, threads=2),
+    "stream 1156-200-10, K = 1, 50 steps predicting": Row(1156, n_visible=10, stream="predicting"),
+    "stream 1156-200-10, K = 1, 50 steps learning": Row(1156, n_visible=10, stream="learning"),
+}
+FIRST_VERSION = "83a48f6"  # the commit of version 0.1
+ROOT = Path(__file__).parents[1]
+STEPS = 80  # of an example
+STREAM_STEPS = 50
+
+
+def first_version() -> Path | None:
+    """The source of version 0.1, checked out beside the history; None where there is no history of it.
+
+    It stays there, for its compiled kernels.
+    """
+    git = ["git", "-C", str(ROOT)]
+    where = subprocess.run([*git, "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
+    if where.returncode:
+        return None
+    folder = (ROOT / where.stdout.strip() / "gemsnn-0.1").resolve()
+    if not (folder / "src").exists():
+        add = [*git, "worktree", "add", "--force", "--detach", str(folder), FIRST_VERSION]
+        if subprocess.run(add, capture_output=True, check=False).returncode:
+            return None
+    return folder / "src"
+
+
+def environment(source: Path) -> dict[str, str]:
+    """For a process that imports gemsnn from there, with one thread for BLAS."""
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    return {**os.environ, **one, "PYTHONPATH": str(source)}
+
+
+@contextmanager
+def started(source: Path) -> Iterator[Callable[[str, int], list[float]]]:
+    """A process of that version; calling it with a row's name and a number gives the seconds of so many calls."""
+    with subprocess.Popen(
+        [sys.executable, __file__], env=environment(source), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+
+        def timed(row: str, calls: int) -> list[float]:
+            process.stdin.write(json.dumps({"row": row, "calls": calls}) + "\n")
+            process.stdin.flush()
+            answer: list[float] = json.loads(process.stdout.readline())
+            return answer
+
+        yield timed
+        process.stdin.close()
+
+
+def made(row: Row) -> Callable[[], object]:
+    """What is timed; each call goes on from the weights that the last one left."""
+    import numpy as np
+
+    import gemsnn
+    from gemsnn.training import TrainingConfig
+    from gemsnn.training.trainer import learn_example
+
+    settings: dict[str, Any] = {"n_compartments": row.n_compartments, "threads": row.threads, "n_hidden": row.n_hidden}
+    config = TrainingConfig.make("paper" if row.paper else None, **settings)
+    network = config.network(row.n_inputs, row.n_visible)
+    parameters = config.initial_parameters(network)
+    # Version 0.1 has no rules of their own: its configuration makes the rule of a position.
+    rule_at = getattr(config, "rule_at", None) or config.rule
+    rule = rule_at(0, 1000)
+    T = STREAM_STEPS if row.stream else STEPS
+    inputs = (np.random.default_rng(0).random((T, row.n_inputs)) < row.density).astype(np.uint8)
+    targets = np.zeros((T, row.n_visible), dtype=np.uint8)
+    targets[:, 0] = 1
+    if row.stream:
+        stream = gemsnn.Stream(network, parameters, rule, row.n_compartments)
+
+        def run() -> None:
+            for t in range(T):
+                stream.step(inputs[t], targets[t] if row.stream == "learning" else None)
+
+        return run
+    state = [parameters, 0]
+
+    def learn() -> None:
+        state[0] = learn_example(network, state[0], config, rule, inputs, targets, state[1])[0]
+        state[1] += 1
+
+    return learn
+
+
+def main() -> None:
+    name, call = "", None
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked["row"] != name:  # only one lives at a time
+            call = None
+            name, call = asked["row"], made(ROWS[asked["row"]])
+            call()  # compiles
+        seconds = []
+        for _ in range(asked["calls"]):
+            begin = time.perf_counter()
+            call()
+            seconds.append(time.perf_counter() - begin)
+        print(json.dumps(seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()
