@@ -11,6 +11,7 @@ from gemsnn.rules import Rule
 
 __all__ = ["learner", "simulate"]
 
+LONGEST_WINDOW = 1024  # steps; with a longer memory of the eligibility, the direct form takes less memory and time
 FORM: str | None = None  # "event" or "direct": for tests and benchmarks; None chooses
 
 
@@ -44,4 +45,6 @@ def _suits_events(
         return "fading" in state.kept
     if FORM is not None:
         return FORM == "event"
-    return event_plan(network, free, parameters.dtype) is not None and n_compartments <= 8
+    keeps = event.horizon(rule.gamma, parameters.dtype)  # steps in its window, which would grow without end
+    short = keeps is not None and keeps <= LONGEST_WINDOW
+    return short and n_compartments <= 8 and event_plan(network, free, parameters.dtype) is not None
