@@ -194,7 +194,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         config = self._config(self.model_.seed)
         examples = ArrayExamples(spikes, np.searchsorted(self.classes_, labels).astype(np.int64))
         rule, shift = config.rule_at(0, 1), Shift(config, self.n_features_in_)
-        parameters, position = self.parameters_, self.n_examples_seen_
+        parameters, position = self.parameters_.copy(), self.n_examples_seen_
         for index in range(len(examples)):
             shown, target = shift(examples[index], position), desired(examples, index, len(self.classes_))
             parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, target, position)

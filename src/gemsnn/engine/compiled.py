@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Literal
+
 from gemsnn.engine import direct, event, protocol
 from gemsnn.engine.event_plan import event_plan
 from gemsnn.engine.protocol import State
@@ -9,10 +12,11 @@ from gemsnn.engine.simulate import simulate
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
-__all__ = ["learner", "simulate"]
+__all__ = ["learner", "simulate", "suitable_form"]
 
-LONGEST_WINDOW = 1024  # steps; with a longer memory of the eligibility, the direct form takes less memory and time
-FORM: str | None = None  # "event" or "direct": for tests and benchmarks; None chooses
+LONGEST_WINDOW = 1024  # steps that the event form may have to look back
+
+FORM: str | None = None  # "event" or "direct" for all, in tests and benchmarks; None lets the sizes choose
 
 
 def learner(
@@ -24,27 +28,35 @@ def learner(
     state: State | None = None,
     free: bool = False,
     steps: int | None = None,
+    overwrite: bool = False,
     threads: int = 1,
 ) -> protocol.Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""
-    if _suits_events(network, parameters, rule, n_compartments, state, free, steps):
-        return event.Learner(network, parameters, rule, n_compartments, state=state, free=free, steps=steps)
+    # A form goes on with what it has begun.
+    form = (FORM or suitable_form(network, parameters, rule, n_compartments, free, steps)) if state is None else None
+    if form == "event" or (state is not None and "fading" in state.kept):
+        return event.Learner(
+            network, parameters, rule, n_compartments, state=state, free=free, steps=steps, overwrite=overwrite
+        )
     return direct.Learner(network, parameters, rule, n_compartments, state=state, free=free, threads=threads)
 
 
-def _suits_events(
-    network: Network,
-    parameters: Parameters,
-    rule: Rule,
-    n_compartments: int,
-    state: State | None,
-    free: bool,
-    steps: int | None,
-) -> bool:
-    if state is not None:  # a form goes on with what it has begun
-        return "fading" in state.kept
-    if FORM is not None:
-        return FORM == "event"
-    keeps = event.horizon(rule.gamma, parameters.dtype)  # steps in its window, which would grow without end
-    short = keeps is not None and keeps <= LONGEST_WINDOW
-    return short and n_compartments <= 8 and event_plan(network, free, parameters.dtype) is not None
+def suitable_form(
+    network: Network, parameters: Parameters, rule: Rule, n_compartments: int, free: bool, steps: int | None
+) -> Literal["event", "direct"]:
+    """The form that takes less time, by the multiplications of one step and compartment; both give the same result.
+
+    The choice may not depend on the number of threads: the last bits of the two forms differ.
+    """
+    plan = event_plan(network, free, parameters.dtype)
+    reach = event.horizon(rule.gamma, parameters.dtype)
+    window = min(length for length in (steps, reach, math.inf) if length is not None)
+    if plan is None or window > LONGEST_WINDOW:
+        return "direct"
+    n, (n_basis, duration) = network.n_neurons, plan.taps.shape
+    lags = 1 if plan.exponential and (steps or duration + 1) <= duration else duration
+    # Products of the present step with those of the window, in all compartments: of half the window, on average.
+    by_events = n_compartments * window / 2 * (n + 4 * n_basis * lags)
+    # Eligibility and drive of every synapse of a hidden neuron; those of the inputs are large matrix products.
+    directly = 2 * n * network.n_hidden * n_basis + n * network.n_inputs * n_basis / (4 * n_compartments)
+    return "event" if by_events <= directly else "direct"

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gemsnn.engine.barrier import wait_for_all
-from gemsnn.engine.firing import compete, log_sigmoid, sigmoid, winner
+from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, winner
 from gemsnn.engine.jit import FASTMATH, jit
 
 
@@ -135,7 +135,7 @@ def advance(
     for s in range(L - 2, -1, -1):
         fading[s] = gamma * fading[s + 1]
     mixed = np.empty(L, dtype=gram.dtype)
-    u = np.empty(K, dtype=gram.dtype)
+    u, own_probability = np.empty(K, dtype=gram.dtype), np.empty(K)
 
     for t in range(first, last + (1 if settle else 0)):
         now, before, after = t % 3, (t + 2) % 3, (t + 1) % 3
@@ -221,19 +221,22 @@ def advance(
                             trace += somatic_table[word, history[i, k, word], c]
                     somatic_traces[i, k, c] = trace
                     own += somatic[i, c] * trace
-                potential = np.float64(shared + u[k] + own)
-                potentials[k, i] = potential
-                if circuits.alone[i]:
-                    probability = sigmoid(potential)
+                u[k] += shared + own
+            if circuits.alone[i]:
+                sigmoids(u, own_probability)
+                for k in range(K):
                     if i >= n_hidden and clamped[t]:
                         spike = targets[t, i - n_hidden] != 0
                     else:
-                        spike = uniforms[t, k, i] < probability
+                        spike = uniforms[t, k, i] < own_probability[k]
                     if i >= n_hidden:
-                        agreement = potential if spike else -potential
+                        agreement = np.float64(u[k] if spike else -u[k])
                         visible_log_probability[t, k, i - n_hidden] = log_sigmoid(agreement)
-                    fired[i, k], probabilities[i, k] = spike, probability
-                    _remember(spike, history[i, k], history_bits, synaptic_table, traces[after, k], source)
+                    fired[i, k], probabilities[i, k] = spike, own_probability[k]
+                    _remember(spike, i, k, history, history_bits, synaptic_table, traces, after, source)
+            else:
+                for k in range(K):
+                    potentials[k, i] = u[k]
             if b.has_local and i >= n_hidden:
                 for h in range(n_hidden):
                     total_weight = zero
@@ -264,9 +267,7 @@ def advance(
                     for i in members:
                         spike = i == chosen
                         fired[i, k], probabilities[i, k] = spike, shares[i]
-                        _remember(
-                            spike, history[i, k], history_bits, synaptic_table, traces[after, k], private_index[i]
-                        )
+                        _remember(spike, i, k, history, history_bits, synaptic_table, traces, after, private_index[i])
         if n_threads > 1:
             wait_for_all(counter, n_threads * ((2 if n_circuits else 1) * (t - first + 1)))
 
@@ -322,20 +323,22 @@ def advance(
 
 
 @jit(fastmath=FASTMATH, error_model="numpy")
-def _remember(spike: bool, history: Any, bits: int, table: Any, traces: Any, source: int) -> None:
-    """Shift a spike or its absence into a neuron's (words,) history; its traces are those that the next step sees."""
+def _remember(
+    spike: bool, i: int, k: int, history: Any, bits: int, table: Any, traces: Any, after: int, source: int
+) -> None:
+    """Shift a spike or its absence into neuron i's history; its traces, in slot ``after``, are the next step's."""
     bit, full_word = np.int64(spike), (1 << bits) - 1
-    for word in range(history.shape[0]):
-        longer = (np.int64(history[word]) << 1) | bit
-        history[word] = longer & full_word
+    for word in range(history.shape[2]):
+        longer = (np.int64(history[i, k, word]) << 1) | bit
+        history[i, k, word] = longer & full_word
         bit = longer >> bits
     if source >= 0:
         n_basis = table.shape[2]
         for c in range(n_basis):
-            trace = table[0, history[0], c]
+            trace = table[0, history[i, k, 0], c]
             for word in range(1, table.shape[0]):
-                trace += table[word, history[word], c]
-            traces[source * n_basis + c] = trace
+                trace += table[word, history[i, k, word], c]
+            traces[after, k, source * n_basis + c] = trace
 
 
 @jit()

@@ -49,6 +49,7 @@ class Learner:
         state: State | None = None,
         free: bool = False,
         steps: int | None = None,
+        overwrite: bool = False,
     ) -> None:
         plan = event_plan(network, free, parameters.dtype)
         assert plan is not None  # whoever chose this form has asked
@@ -60,9 +61,11 @@ class Learner:
         self._stale = False  # whether the filters hold what older weights made of the spikes
         past = 0 if state is None else int(state.kept["place"][0])
         room = past + (BLOCK if steps is None else min(steps, LONGEST_SEQUENCE))
-        # Source-major, as it comes out of this form; a copy in any case.
+        # Source-major, as it comes out of this form.
         by_source = parameters.synaptic.transpose(1, 2, 0)
-        self._synaptic = np.array(by_source, order="C").reshape(network.n_sources, -1)
+        if not (overwrite and by_source.flags.c_contiguous):
+            by_source = np.array(by_source, order="C")
+        self._synaptic = by_source.reshape(network.n_sources, -1)
         self._window = self._make_window(parameters, room, plan.exponential and self._time == 0)
         self._populations = tuple(self._make_population(part, room) for part in plan.sources)
         if state is not None:

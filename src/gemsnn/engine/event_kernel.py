@@ -755,7 +755,7 @@ def _fire(
 
 @jit(fastmath=FASTMATH)
 def _learn_directly(gamma: Any, post: Any, trace: Any, rate: Any, learns: Any, eligibility: Any, weight: Any) -> None:
-    """eligibility <- gamma eligibility + post trace; weight <- weight + rate eligibility, of (n,) neurons that learn."""
+    """eligibility <- gamma eligibility + post trace; weight <- weight + rate eligibility, of neurons that learn."""
     for i in range(post.shape[0]):
         e = gamma * eligibility[i] + post[i] * trace[i]
         eligibility[i] = e
@@ -935,7 +935,7 @@ def _filter_backwards(taps: Any, decay: Any, begin: int, D: int, K: int, k: int,
 
 @jit(fastmath=FASTMATH)
 def take_in_again(p: Population, taps: Any, decay: Any, recursive: bool, time: int, t: int, active: Any) -> None:
-    """What the filters hold, with the weights as they are now; but for the newest spikes of neurons, not yet taken in."""
+    """What the filters hold, with the weights as they are now; the newest spikes of neurons are not yet taken in."""
     D = taps.shape[1]
     if recursive:
         p.filtered[:] = 0

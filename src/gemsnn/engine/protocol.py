@@ -74,7 +74,8 @@ class Learner(Protocol):
 class Engine(Protocol):
     """Computes a network's steps.
 
-    ``free`` tells a learner that some steps will have no target; ``steps``, how many there will be, if that is known.
+    ``free`` tells a learner that some steps will have no target; ``steps``, how many there will be, if that is known;
+    ``overwrite``, that nobody needs the parameters any more, so that their memory may be used for the new ones.
     """
 
     def learner(
@@ -87,6 +88,7 @@ class Engine(Protocol):
         state: State | None = None,
         free: bool = False,
         steps: int | None = None,
+        overwrite: bool = False,
         threads: int = 1,
     ) -> Learner: ...
 

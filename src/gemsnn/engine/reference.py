@@ -213,6 +213,7 @@ def learner(
     state: State | None = None,
     free: bool = False,
     steps: int | None = None,
+    overwrite: bool = False,
     threads: int = 1,
 ) -> Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""

@@ -135,13 +135,17 @@ def learn_unchecked(
     example: int = 0,
     threads: int = 1,
     state: State | None = None,
+    overwrite: bool = False,
 ) -> LearnResult:
-    """:func:`learn` for inner loops: trusts its arguments (spikes as uint8 or bool, contiguous)."""
+    """:func:`learn` for inner loops: trusts its arguments (spikes as uint8 or bool, contiguous).
+
+    With ``overwrite`` the memory of the parameters may be used for the new ones.
+    """
     if uniforms is None:
         start = 0 if state is None else state.time
         uniforms = Uniforms(seed, example, n_compartments, network.n_hidden, start=start).draw(len(inputs))
     learner = engine_named(engine).learner(
-        network, parameters, rule, n_compartments, state=state, steps=len(inputs), threads=threads
+        network, parameters, rule, n_compartments, state=state, steps=len(inputs), overwrite=overwrite, threads=threads
     )  # fmt: skip
     info = learner.run(inputs, targets, uniforms)
     learned, new_state = learner.take()

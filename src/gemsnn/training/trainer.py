@@ -167,7 +167,7 @@ class Trainer:
         """The weights that make the model: the average if there is one, else the latest."""
         total, count = self.state.weight_sum, self.state.progress.averaged
         if total is None:
-            return self.state.parameters
+            return self.state.parameters.copy()
         dtype = np.dtype(self.config.dtype)
         return Parameters(*((array / count).astype(dtype) for array in (total.synaptic, total.somatic, total.bias)))
 
@@ -373,7 +373,10 @@ def learn_example(
     targets: NDArray[Any],
     position: int,
 ) -> tuple[Parameters, float, float]:
-    """Learn from one example; returns new parameters, log-likelihood and hidden spikes a step."""
+    """Learn from one example; returns new parameters, log-likelihood and hidden spikes per step.
+
+    The memory of the old parameters may be used for the new ones.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # divergence is told below, once
         result = learn_unchecked(
             network,
@@ -385,6 +388,7 @@ def learn_example(
             config.seed,
             example=position,
             threads=config.threads,
+            overwrite=True,
         )
         # log of the mean over compartments of p(x || h), as in every other log-likelihood
         each = result.log_likelihood.sum(axis=0)
