@@ -193,7 +193,7 @@ def test_a_hundred_thousand_steps_take_constant_memory_and_keep_numbers_finite()
     learn_to_swap(stream, 20_000)
     held, resident = bytes_held(stream), resident_bytes()
     info = learn_to_swap(stream, 80_000)
-    grown = resident_bytes() - resident  # before looking at what is held: that walks over all of Numba, and takes memory
+    grown = resident_bytes() - resident  # before counting what is held, which walks over all of Numba
     assert stream.time == 100_000
     assert bytes_held(stream) == held > 0
     assert grown < 4e6  # 50 bytes a step; a leaked array takes more than 100
