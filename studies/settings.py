@@ -42,7 +42,7 @@ PAPER["n_compartments"] = 2  # not 20, so that it takes about the default's time
 SETTINGS: dict[str, dict[str, Any]] = {  # in order of interest; what is not named is the default
     "default": {},
     "paper": PAPER,
-    "no feedback": {"feedback": 0.0, "n_compartments": 2},
+    "no feedback": {"rule": {"kind": "gem", "centred": True, "learning_rate": 3e-4}, "n_compartments": 2},
     "no shift": {"shift": 0},
     "no hidden neurons": {"n_hidden": 0},
     "self-memory on": {"visible_memory": True},

@@ -61,11 +61,9 @@ def test_the_version_needs_nothing_that_is_slow():
     ("line", "words"),
     [
         ("gemsnn tr", ["train"]),
-        ("gemsnn data import ", ["mnist-dvs", "n-mnist", "folder", "tonic:"]),
+        ("gemsnn data import ", ["mnist-dvs", "n-mnist", "folder", "tonic"]),
         ("gemsnn train --preset ", list(PRESETS)),
         ("gemsnn train --rule ", list(RULES)),
-        ("gemsnn train --decoder ", list(DECODERS)),
-        ("gemsnn evaluate run --decoder ", list(DECODERS)),
         ("gemsnn evaluate run --split ", ["test", "train"]),
     ],
 )

@@ -38,7 +38,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for split in range(splits):
             gemsnn.events.write_prepared(settings.data_file(out, name, split), X, y, split=0.5, seed=split)
     small = {
-        name: {"epochs": 2, "learning_rate": 0.02, **changes, "n_hidden": min(3, changes.get("n_hidden", 3))}
+        name: {"epochs": 2, **changes, "rule.learning_rate": 0.02, "n_hidden": min(3, changes.get("n_hidden", 3))}
         for name, changes in settings.SETTINGS.items()
     }
     monkeypatch.setattr(settings, "SETTINGS", small)

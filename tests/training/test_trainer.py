@@ -47,7 +47,7 @@ class Noting:
 
     def learned(self, trainer, event, /):
         self.examples.append(event)
-        self.weights.append(trainer.state.parameters)
+        self.weights.append(trainer.state.parameters.copy())
 
     def evaluated(self, trainer, event, /):
         self.evaluations.append(event)
