@@ -7,9 +7,9 @@ bound on the first t steps, and what it climbs over a sequence is the sum of the
 
     MB   sum_t E[ 1/K sum_k v_t^k ]                    IW   sum_t E[ log 1/K sum_k exp v_t^k ]
 
-where the expectation is over hidden spikes drawn from the network itself. GEM weighs what the network itself drew by how
-well it explains the visible spikes, so that with more compartments its mean comes nearer to that under the posterior,
-which is the gradient of the log-likelihood, sum_t log p(x_1 .. x_t).
+where the expectation is over hidden spikes drawn from the network itself. GEM weighs what the network itself drew by
+how well it explains the visible spikes, so that with more compartments its mean comes nearer to that under the
+posterior, which is the gradient of the log-likelihood, sum_t log p(x_1 .. x_t).
 """
 
 import itertools
