@@ -181,9 +181,9 @@ def pooled_reliability(
 def input_picture(shown: Shown) -> Panel:
     """The example, both polarities over its whole length; or its spikes, where there is no sensor."""
     label = printable(shown.label)
-    draw = partial(plot.picture, shown.picture, title=f"input: {label}")
-    if shown.picture is None:
-        draw = partial(plot.raster, shown.inputs, ylabel="input", title=f"input: {label}")
+    draw = partial(plot.raster, shown.inputs, ylabel="input", title=f"input: {label}")
+    if shown.picture is not None:
+        draw = partial(plot.picture, shown.picture, title=f"input: {label}")
     return Panel(draw, f"Test example of class {label}", SMALL)
 
 

@@ -70,9 +70,8 @@ class Shares(MaxNLocator):
     def __init__(self) -> None:
         super().__init__(6, steps=[1, 2, 5, 10])
 
-    def tick_values(self, vmin: float, vmax: float) -> NDArray[np.float64]:
-        ticks = np.asarray(super().tick_values(vmin, vmax))
-        return ticks[(ticks > -1e-9) & (ticks < 1 + 1e-9)]
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        return [tick for tick in super().tick_values(vmin, vmax) if -1e-9 < tick < 1 + 1e-9]
 
 
 def as_shares(axes: Axes) -> None:

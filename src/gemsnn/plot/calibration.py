@@ -74,7 +74,7 @@ def probabilities(
     best = int(shares.argmax())
     places = np.arange(len(shares))
     axes.barh(places, shares, color=[ORANGE if place == best else BLUE for place in places], height=0.7)
-    for place, share in zip(places, shares, strict=True):
+    for place, share in enumerate(shares.tolist()):
         axes.text(share + 0.015, place, f"{100 * share:.1f} %", va="center", fontsize=8, color=ink(axes))
     shown = [f"{name(label)} (true)" if truth is not None and label == truth else name(label) for label in classes]
     axes.set_yticks(places, shown, parse_math=False)

@@ -53,7 +53,7 @@ def curves(
     axes, handles = on(axes), []
     for place, (label, line) in enumerate(lines.items()):
         colour, n = COLOURS[place % len(COLOURS)], len(np.atleast_1d(np.asarray(line.y)))
-        dots = {"marker": MARKERS[place % len(MARKERS)], "ms": 4} if n <= 40 else {}
+        dots: dict[str, Any] = {"marker": MARKERS[place % len(MARKERS)], "ms": 4} if n <= 40 else {}
         drawn = axes.plot(line.x, line.y, color=colour, label=label, **dots)
         handles += drawn if label else []
         if line.low is not None and line.high is not None:
@@ -196,7 +196,7 @@ def _indices(labels: ArrayLike, classes: Sequence[object] | None) -> NDArray[Any
 
 
 def _time(T: int, step_ms: float | None) -> NDArray[np.float64]:
-    return (np.arange(T) + 1.0) * (1.0 if step_ms is None else step_ms)
+    return np.arange(1, T + 1, dtype=np.float64) * (1.0 if step_ms is None else step_ms)
 
 
 def _time_name(step_ms: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ShapeError
@@ -71,7 +72,7 @@ def raster(
         every = -(-N // 40)
         axes.set_yticks(range(0, N, every), [name(text) for text in names[::every]], parse_math=False)
     else:
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     return finish(axes, title)
 
 

@@ -76,6 +76,6 @@ class Filter:
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw each basis against the lag in steps: :func:`gemsnn.plot.filters`."""
-        from gemsnn import plot
+        from gemsnn.plot import filters
 
-        return plot.filters(self, axes=ax, **style)
+        return filters(self, axes=ax, **style)
