@@ -14,7 +14,7 @@ from gemsnn._version import __version__
 from gemsnn.errors import CheckpointError, DataError, GemsnnError
 from gemsnn.events import Preprocessing
 from gemsnn.events.records import Events
-from gemsnn.inference import Prediction, predict
+from gemsnn.inference import Prediction, predict, predict_anytime
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.randomness import Purpose, derived_seed
@@ -59,6 +59,17 @@ class Model:
         how = self.decoder if decoder is None else decoder
         seed = derived_seed(self.seed, Purpose.PREDICT)
         return predict(
+            self.network, self.parameters, inputs, how.compartments, decoder=how.kind, seed=seed, threads=threads
+        )
+
+    def predict_anytime(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Any:
+        """What :meth:`predict` would say after 1, 2, ... steps: an :class:`gemsnn.inference.AnytimePrediction`.
+
+        For a list of sequences a list of them, one each.
+        """
+        how = self.decoder if decoder is None else decoder
+        seed = derived_seed(self.seed, Purpose.PREDICT)
+        return predict_anytime(
             self.network, self.parameters, inputs, how.compartments, decoder=how.kind, seed=seed, threads=threads
         )
 
