@@ -16,7 +16,7 @@ SMALLER = {
     "train": ["--hidden", "5", "--epochs", "1"],
     "evaluate": ["--samples", "2"],
 }
-ORDER = ["data simulate", "data info", "data show", "data import", "train", "evaluate", "predict"]
+ORDER = ["data simulate", "data info", "data show", "data complete", "data import", "train", "evaluate", "predict"]
 
 
 def walk(group, words=()):

@@ -8,10 +8,8 @@ import pytest
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.events import Preprocessing, complete_prepared, open_prepared, write_prepared
 from gemsnn.events.completion import HALVES, whole_pictures
-from gemsnn.events.pictures import upright
 from gemsnn.events.records import make_events
 from gemsnn.training import Trainer, TrainingConfig
-
 
 
 def recording(seed: int) -> np.ndarray:
@@ -51,7 +49,7 @@ def test_given_and_desired_half_together_are_the_recording(tmp_path, half, orien
         for old, new in zip(before.splits, after.splits, strict=True):
             for i in range(len(old)):
                 picture = whole_pictures(after, new[i], new.target(i))
-                seen = upright(old.planes(i), before.preprocessing).any(axis=1)
+                seen = before.preprocessing.upright(old.planes(i)).any(axis=1)
                 np.testing.assert_array_equal(picture.any(axis=1), seen)
                 assert old[i].sum() == new[i].sum() + new.target(i).sum()
         height, width = seen.shape[1:]

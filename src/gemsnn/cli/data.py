@@ -176,7 +176,8 @@ def simulate(
         Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")
     ] = None,
     task: Annotated[
-        _Task, typer.Option(help="What is desired: each recording's class, or its other half (see gemsnn data complete).")
+        _Task,
+        typer.Option(help="What is desired: each recording's class, or its other half (see gemsnn data complete)."),
     ] = _Task.CLASSES,
     half: Annotated[
         _Half | None, typer.Option(help="Of completion: which half is to be completed; right if not given.")

@@ -1,4 +1,4 @@
-"""Completion: a part of each recording is given, the rest is the spike pattern that the visible neurons shall produce."""
+"""Completion: a part of each recording is given, the rest is the spike pattern that visible neurons shall produce."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.pictures import upright
 from gemsnn.events.prepared import Content, Example, Half, PreparedData, PreparedWriter, open_prepared
 from gemsnn.events.spikelist import SpikeList
 
@@ -115,7 +114,7 @@ def _by_half(data: PreparedData, half: Half) -> _Cut:
         raise ConfigError(f"half = {half!r}: must be one of {', '.join(HALVES)}")
     if data.grid is None:
         raise DataError(f"{data.path}: its inputs are on no grid, so there are no halves; say by inputs which to take")
-    cells = upright(np.arange(data.grid[0] * data.grid[1]).reshape(data.grid), data.preprocessing)
+    cells = _upright(data, np.arange(data.grid[0] * data.grid[1]).reshape(data.grid))
     middle = cells.shape[_axis(half)] // 2
     first, second = np.split(cells, [middle], axis=_axis(half))
     taken, left = (first, second) if half in ("left", "top") else (second, first)
@@ -136,7 +135,9 @@ def _by_half(data: PreparedData, half: Half) -> _Cut:
 def _by_range(data: PreparedData, inputs: tuple[int, int]) -> _Cut:
     first, end = inputs
     if not 0 <= first < end <= data.n_inputs:
-        raise ConfigError(f"inputs {first} to {end - 1} become targets: {data.path} has inputs 0 to {data.n_inputs - 1}")
+        raise ConfigError(
+            f"inputs {first} to {end - 1} become targets: {data.path} has inputs 0 to {data.n_inputs - 1}"
+        )
     places = np.arange(data.n_inputs)
     # Any range is no rectangle of a grid, and no recording can be cropped to the others.
     changes = {"grid": None, "preprocessing": None, "told": {"inputs": [first, end]}}
@@ -162,6 +163,10 @@ def _rectangle(
     return shape, Preprocessing.from_dict({**preprocessing.to_dict(), **crop})
 
 
+def _upright(data: PreparedData, cells: NDArray[Any]) -> NDArray[Any]:
+    return cells if data.preprocessing is None else data.preprocessing.upright(cells)
+
+
 def _axis(half: Half) -> Axis:
     return -1 if half in ("left", "right") else -2
 
@@ -175,10 +180,8 @@ def whole_pictures(data: PreparedData, given: NDArray[Any], other: NDArray[Any])
     half, grid, target_grid = data.content.target_half, data.grid, data.target_grid
     if half is None or grid is None or target_grid is None:
         return None
-    parts = [
-        upright(np.asarray(spikes, dtype=bool).reshape(len(spikes), -1, *shape).any(axis=1), data.preprocessing)
-        for spikes, shape in ((given, grid), (other, target_grid))
-    ]
-    shown = [np.stack([part, np.zeros_like(part)] if i == 0 else [np.zeros_like(part), part], axis=1)
-             for i, part in enumerate(parts)]  # fmt: skip
+    planes = [np.asarray(s, dtype=bool).reshape(len(s), -1, *on) for s, on in ((given, grid), (other, target_grid))]
+    parts = [_upright(data, np.logical_or.reduce(part, axis=1)) for part in planes]
+    nothing = [np.zeros_like(part) for part in parts]
+    shown = [np.stack([parts[0], nothing[0]], axis=1), np.stack([nothing[1], parts[1]], axis=1)]
     return np.concatenate(shown[::-1] if half in ("left", "top") else shown, axis=_axis(half))
