@@ -56,8 +56,12 @@ def _block(key: Any, count: Any, population: Any, compartment: Any, words: Any) 
     a, b, c, d = count, np.uint64(0), population, compartment
     first, second = key[0], key[1]
     for _ in range(ROUNDS):
-        a_high, a_low = _high(_FACTORS[0], a), _FACTORS[0] * a  # type: ignore[call-arg]
-        c_high, c_low = _high(_FACTORS[1], c), _FACTORS[1] * c  # type: ignore[call-arg]
-        a, b, c, d = c_high ^ b ^ first, c_low, a_high ^ d ^ second, a_low
+        product = _FACTORS[0] * a, _FACTORS[1] * c
+        a, b, c, d = (
+            _high(_FACTORS[1], c) ^ b ^ first,  # type: ignore[call-arg]
+            product[1],
+            _high(_FACTORS[0], a) ^ d ^ second,  # type: ignore[call-arg]
+            product[0],
+        )
         first, second = first + _WEYL[0], second + _WEYL[1]
     words[0], words[1], words[2], words[3] = a, b, c, d

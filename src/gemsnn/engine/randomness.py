@@ -55,7 +55,7 @@ class Uniforms:
 
     def draw(self, n_steps: int) -> NDArray[np.float64]:
         """The next (n_steps, K, n) uniforms in (0, 1)."""
-        uniforms: NDArray[np.float64] = self._next_numbers(n_steps) + 0.5
+        uniforms = np.add(self._next_numbers(n_steps), 0.5, dtype=np.float64)
         uniforms *= 2.0**-32
         return uniforms
 

@@ -4,6 +4,7 @@ from gemsnn.training.checkpoints import CheckpointWarning
 from gemsnn.training.config import PRESETS, DecoderSettings, TrainingConfig, read_config, write_config
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.evaluation import evaluate
+from gemsnn.training.live import LiveAnswer, LiveModel
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.run import Outcome, RunDirectory, train
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Trainer
@@ -16,6 +17,8 @@ __all__ = [
     "DecoderSettings",
     "Evaluated",
     "Learned",
+    "LiveAnswer",
+    "LiveModel",
     "Model",
     "Observer",
     "Outcome",
