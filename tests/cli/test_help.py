@@ -17,7 +17,8 @@ SMALLER = {
     "calibrate": ["--alpha", "0.5", "--checkpoints", "1"],
     "evaluate": ["--samples", "2"],
 }
-ORDER = ["data simulate", "data info", "data show", "data import", "train", "calibrate", "evaluate", "predict"]
+ORDER = ["data simulate", "data info", "data show", "data complete", "data import", "train", "calibrate", "evaluate"]
+ORDER += ["predict"]
 
 
 def walk(group, words=()):

@@ -9,7 +9,7 @@ import typer
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, promises
 from gemsnn.cli.output import print_table, say
-from gemsnn.errors import GemsnnError
+from gemsnn.errors import DataError, GemsnnError
 
 
 def predict(
@@ -37,6 +37,8 @@ def predict(
     from gemsnn.events.container import is_prepared
 
     trained, how = load(run, model, decoder, compartments)
+    if not trained.classes:
+        raise DataError(f"{run}: learned spike patterns, not classes; see what it makes of data by gemsnn evaluate")
     if not all(map(is_prepared, files)):
         check_recordings_fit(trained, run)
     table = Table()
