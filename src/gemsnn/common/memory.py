@@ -37,9 +37,9 @@ def in_words(size: float) -> str:
     >>> in_words(1.5e9)
     '1.5 GB'
     """
-    for unit in ("bytes", "kB", "MB", "GB"):
+    for prefix in ("", "k", "M", "G"):
         if size < 1000:
-            return f"{size:.3g} {unit}"
+            return f"{size:.3g} {prefix}B"
         size /= 1000
     return f"{size:,.0f} TB" if size < 1e6 else "more than a million TB"
 
