@@ -118,7 +118,9 @@ def winner(probabilities: Any, members: Any, silent: bool, uniform: float) -> in
 
 
 @jit(error_model="numpy")
-def weigh(kappa: float, clamped: bool, log_probability: Any, likelihood: Any, log_weights: Any, importance: Any) -> None:
+def weigh(
+    kappa: float, clamped: bool, log_probability: Any, likelihood: Any, log_weights: Any, importance: Any
+) -> None:
     """The central processor: v <- kappa v + log p(visible spikes), and its SoftMax over compartments, (K,) each.
 
     ``log_probability`` (K, n_visible) adds up to the ``likelihood`` (K,); in a free-running step it does not count. All

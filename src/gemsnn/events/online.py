@@ -14,12 +14,10 @@ A recording in order of time, or out of order by no more than the patience, give
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine.jit import jit
 from gemsnn.errors import DataError
 from gemsnn.events.binning import Preprocessing
 from gemsnn.events.records import EVENT_DTYPE, Events, as_events
@@ -27,27 +25,6 @@ from gemsnn.events.spikelist import check_size
 from gemsnn.model.checks import whole_number
 
 LONGEST_GAP_US = 60_000_000
-_FAR = 1 << 62  # microseconds that no recording lasts
-
-_ALL_PLACED, _STEP_COMPLETE, _ENDED, _OUTSIDE, _NO_POLARITY, _JUMP = range(6)
-
-
-class _Geometry(NamedTuple):
-    """What the kernel needs to know of the preprocessing."""
-
-    width: int
-    height: int
-    first_column: int
-    first_row: int
-    n_columns: int
-    n_rows: int
-    downsample: int
-    n_planes: int
-    bin_us: int
-    patience_us: int
-    longest_gap_us: int
-    n_steps: int  # -1: no end
-    own_start: bool  # whether the first event's time is where the first step begins
 
 
 class OnlineBinner:
@@ -89,11 +66,13 @@ class OnlineBinner:
         endless: bool = False,
         longest_gap_us: int = LONGEST_GAP_US,
     ) -> None:
+        from gemsnn.events import placing  # which takes a while to import
+
         p = self.preprocessing = preprocessing
         patience_us = whole_number("patience_us", patience_us, 0)
         longest_gap_us = whole_number("longest_gap_us", longest_gap_us, 1)
         self.n_steps = None if endless else p.n_steps
-        self._geometry = _Geometry(
+        self._geometry = placing.Geometry(
             *p.sensor_size, p.columns[0], p.rows[0], p.n_columns, p.n_rows, p.downsample,
             1 if p.polarity == "merged" else 2, p.bin_us, patience_us, longest_gap_us,
             -1 if self.n_steps is None else self.n_steps, p.start_us is None,
@@ -102,7 +81,8 @@ class OnlineBinner:
         n_open = -(-patience_us // p.bin_us) + 1
         check_size(n_open, p.n_inputs, f"patience_us = {patience_us}")
         self._open = np.zeros((n_open, p.n_inputs), dtype=np.bool_)
-        self._state = np.zeros(1, dtype=_STATE)
+        self._kernel = placing
+        self._state = np.zeros(1, dtype=placing.STATE)
         self.reset()
         self._place()  # compiled now, if ever
 
@@ -177,7 +157,7 @@ class OnlineBinner:
 
     def _place(self) -> int:
         """Place events until a step is complete or one of them is wrong."""
-        placed, result = _place(self._rest, self._geometry, self._state, self._open)
+        placed, result = self._kernel.place(self._rest, self._geometry, self._state, self._open)
         self._rest, self._seen = self._rest[placed:], self._seen + placed
         return int(result)
 
@@ -191,9 +171,9 @@ class OnlineBinner:
     def _complete_steps(self, name: str) -> Iterator[NDArray[np.bool_]]:
         while True:
             result = self._place()
-            if result in (_ALL_PLACED, _ENDED):
+            if result in (self._kernel.ALL_PLACED, self._kernel.ENDED):
                 return
-            if result != _STEP_COMPLETE:
+            if result != self._kernel.STEP_COMPLETE:
                 raise self._complaint(result, name)
             yield self._take()
 
@@ -202,74 +182,13 @@ class OnlineBinner:
         event, index = self._rest[0], self._seen
         self._rest, self._seen = self._rest[1:], self._seen + 1
         x, y, t, p = (event[field] for field in ("x", "y", "t", "p"))
-        if result == _OUTSIDE:
+        if result == self._kernel.OUTSIDE:
             width, height = self.preprocessing.sensor_size
             return DataError(f"{name}: event {index} at x = {x}, y = {y} lies outside the {width} x {height} sensor")
-        if result == _NO_POLARITY:
+        if result == self._kernel.NO_POLARITY:
             return DataError(f"{name}: event {index} has polarity p = {p}; it must be 0 (OFF) or 1 (ON)")
         newest, gap = self._state["newest"][0], self._geometry.longest_gap_us
         return DataError(
             f"{name}: time jumps from {newest} to {t} at event {index}, by more than {gap / 1e6:g} s; if a new "
             "recording begins there, reset before it"
         )
-
-
-_STATE = np.dtype(
-    [
-        ("begun", np.bool_),
-        ("start", np.int64),  # where the first step begins
-        ("next", np.int64),  # the step that is given next
-        ("newest", np.int64),  # time up to which the source has come
-        ("last", np.int64),  # time of the latest event
-        ("late", np.int64),
-    ],
-    align=True,
-)
-
-
-@jit(error_model="numpy")
-def _place(events: Any, geometry: _Geometry, state: Any, open_steps: Any) -> tuple[int, int]:
-    """Place events in the open steps; returns how many, and why it stopped.
-
-    A step is complete before the event that makes it so is placed.
-    """
-    g, s = geometry, state[0]
-    i = 0
-    while True:
-        if s["begun"] and s["next"] != g.n_steps and s["next"] < (s["newest"] - g.patience_us - s["start"]) // g.bin_us:
-            return i, _STEP_COMPLETE
-        if i == len(events):
-            return i, _ALL_PLACED
-        if s["begun"] and s["next"] == g.n_steps:
-            return i, _ENDED
-        e = events[i]
-        t = e["t"]
-        x = np.int64(e["x"])
-        y = np.int64(e["y"])
-        p = np.int64(e["p"])
-        if x < 0 or x >= g.width or y < 0 or y >= g.height:
-            return i, _OUTSIDE
-        if p != 0 and p != 1:
-            return i, _NO_POLARITY
-        if not s["begun"]:
-            s["begun"] = True
-            s["start"] = s["newest"] = s["last"] = t
-        if abs(np.float64(t) - np.float64(s["start"])) >= _FAR:
-            return i, _JUMP
-        if g.n_steps < 0 and t - s["newest"] > g.longest_gap_us:
-            return i, _JUMP
-        if t > s["newest"]:
-            s["newest"] = t
-            continue  # to see whether a step is complete now
-        if t > s["last"]:
-            s["last"] = t
-        step = (t - s["start"]) // g.bin_us
-        if step < s["next"]:
-            s["late"] += step >= 0 or g.own_start
-        else:
-            column = (x - g.first_column) // g.downsample
-            row = (y - g.first_row) // g.downsample
-            if 0 <= column < g.n_columns and 0 <= row < g.n_rows:
-                plane = p % g.n_planes
-                open_steps[step % len(open_steps), (plane * g.n_rows + row) * g.n_columns + column] = True
-        i += 1
