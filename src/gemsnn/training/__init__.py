@@ -6,6 +6,7 @@ from gemsnn.training.completions import Completed, complete, save_completion
 from gemsnn.training.config import PRESETS, DecoderSettings, TrainingConfig, read_config, write_config
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.evaluation import evaluate
+from gemsnn.training.live import LiveAnswer, LiveModel
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.run import Outcome, RunDirectory, train
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Trainer
@@ -20,6 +21,8 @@ __all__ = [
     "DecoderSettings",
     "Evaluated",
     "Learned",
+    "LiveAnswer",
+    "LiveModel",
     "Model",
     "Observer",
     "Outcome",
