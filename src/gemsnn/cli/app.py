@@ -6,6 +6,7 @@ import typer
 
 from gemsnn._version import __version__
 from gemsnn.cli import data
+from gemsnn.cli.calibrate import calibrate
 from gemsnn.cli.demo import demo
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-for command in (demo, train, evaluate, predict, reproduce):
+for command in (demo, train, calibrate, evaluate, predict, reproduce):
     app.command()(command)
 
 

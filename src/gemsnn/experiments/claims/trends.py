@@ -13,7 +13,6 @@ from gemsnn.experiments.protocol import Reading
 from gemsnn.experiments.results import CHOICE_NAMES, Choice, Measured, Results
 from gemsnn.experiments.statistics import Estimate, slopes
 
-
 NAMES = {
     "log_likelihood": "log-likelihood",
     "ece": "calibration error (the mean gap between confidence and success)",
