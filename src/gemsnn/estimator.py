@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -17,13 +18,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.events import Preprocessing
-from gemsnn.inference import Prediction
+from gemsnn.inference import Prediction, SetDecisions, recording_key
+from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.model import Filter, Network, Parameters
 from gemsnn.model.checks import spike_array
 from gemsnn.rules import Rule
 from gemsnn.training.config import DecoderSettings, TrainingConfig
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.display import display
+from gemsnn.training.live import LiveModel
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
@@ -89,6 +92,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _preset: str | None = None
+    model_: Model
+    _learned: set[int]
 
     def __init__(
         self,
@@ -188,6 +193,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._set_fitted(
             config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history
         )
+        self._learned = _keys(spikes if weights is None else [spikes[i] for i in np.flatnonzero(weights)])
         return self
 
     def partial_fit(
@@ -218,6 +224,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             config = self._config(self._seed(), known)
             network = config.network(spikes[0].shape[1], len(known))
             self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [])
+            self._learned = set()
         elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             raise ConfigError(f"classes are {self.classes_.tolist()} since the first call; they cannot change")
         self._check_inputs(spikes)
@@ -237,6 +244,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, target, position)
             position += 1
         self._set_fitted(config, self.classes_, self.network_, parameters, self.model_.n_steps, position)
+        self._learned = self._learned | _keys([spikes[i] for i in np.flatnonzero(weights)])
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -266,6 +274,42 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         spikes, decoder, threads = self._prepared(X)
         return self.model_.predict_anytime(spikes, decoder, threads=threads)
 
+    def stream(self, **options: Any) -> LiveModel:
+        """The fitted model alive: it has an answer after every step. See :meth:`gemsnn.training.Model.stream`."""
+        check_is_fitted(self, "model_")
+        # Settings of inference may be changed after fitting, with set_params.
+        decoder = self._config(self.model_.seed, self.classes_).main_decoder
+        return self.model_.stream(**{"decoder": decoder, **options})
+
+    def calibrate(
+        self, X: ArrayLike, y: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS
+    ) -> Self:
+        """Give ``predict_set`` its guarantee, from held-out examples; those that were learned from are refused.
+
+        Learning on takes it away again. See :meth:`gemsnn.training.Model.calibrate`.
+        """
+        spikes, decoder, threads = self._prepared(X)
+        labels = _checked_labels(y, len(spikes))
+        known = len(_keys(spikes) & self._learned)
+        if known:
+            raise DataError(
+                f"{known} of the {len(spikes)} examples in X were learned from, so that they say nothing of examples "
+                "to come: calibrate on others"
+            )
+        self.model_ = self.model_.calibrate(
+            spikes, labels, alpha, checkpoints=checkpoints, decoder=decoder, threads=threads
+        )
+        return self
+
+    def predict_set(self, X: ArrayLike, size: int = 1) -> SetDecisions:
+        """Sets of classes that hold the true one with probability 1 - alpha at least; needs ``calibrate``.
+
+        Each example is stopped as soon as its set has no more than ``size`` classes. ``members`` of the result is
+        (n, n_classes), columns as in ``classes_``.
+        """
+        spikes, _, threads = self._prepared(X)
+        return self.model_.predict_set(spikes, size, threads=threads)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a safetensors file; ``gemsnn evaluate`` and ``predict`` read it too."""
         check_is_fitted(self, "model_")
@@ -285,6 +329,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier.class_weight = weights
         config, position = classifier._config(model.seed, classes), model.about.get("position", 0)
         classifier._set_fitted(config, classes, model.network, model.parameters, model.n_steps, position, [])
+        classifier.model_ = replace(classifier.model_, calibration=model.calibration)
+        classifier._learned = set()  # a file does not tell
         return classifier
 
     # ---- inside
@@ -337,13 +383,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked_pair(self, X: ArrayLike, y: ArrayLike) -> tuple[Spikes, NDArray[Any]]:
         spikes = _checked_spikes(X, self.preprocessing)
-        if y is None:
-            raise DataError("y is needed: one label an example")
-        check_classification_targets(y)
-        labels = column_or_1d(y, warn=True)
-        if len(labels) != len(spikes):
-            raise ShapeError(f"X has {len(spikes)} examples, but y has {len(labels)} labels")
-        return spikes, labels
+        return spikes, _checked_labels(y, len(spikes))
 
     def _check_inputs(self, spikes: Spikes) -> None:
         if spikes[0].shape[1] != self.n_features_in_:
@@ -378,6 +418,11 @@ Spikes = NDArray[np.uint8] | list[NDArray[np.uint8]]
 """(n, T, n_inputs), or (T_i, n_inputs) each."""
 
 
+def _keys(spikes: Spikes) -> set[int]:
+    """Of all examples but silent ones, which are no sign that one was seen before."""
+    return {recording_key(one) for one in spikes if one.any()}
+
+
 def _checked_spikes(X: ArrayLike | Sequence[Any], preprocessing: Preprocessing | None = None) -> Spikes:
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
         # a list, or a column of arrays as a Pipeline may pass on; equally long sequences become one array
@@ -390,6 +435,16 @@ def _checked_spikes(X: ArrayLike | Sequence[Any], preprocessing: Preprocessing |
     if array.ndim != 3 or not len(array):
         raise ShapeError(f"X has shape {array.shape}, but (n, T, n_inputs) with n of at least 1 is needed")
     return spike_array("X", array, {"n": None, "T": None, "n_inputs": None})
+
+
+def _checked_labels(y: ArrayLike, n: int) -> NDArray[Any]:
+    if y is None:
+        raise DataError("y is needed: one label an example")
+    check_classification_targets(y)
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if len(labels) != n:
+        raise ShapeError(f"X has {n} examples, but y has {len(labels)} labels")
+    return labels
 
 
 def _spikes_of(example: Any, name: str, preprocessing: Preprocessing | None) -> NDArray[Any]:

@@ -1,8 +1,7 @@
 """`gemsnn data`: real recordings in, simulated ones where there are none, and a look at what is inside."""
 
 import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gemsnn.cli.output import say, warnings_as_lines
+from gemsnn.cli.output import progress, say, warnings_as_lines
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,6 +32,18 @@ class _Split(StrEnum):
 class _Polarity(StrEnum):
     MERGED = "merged"
     SEPARATE = "separate"
+
+
+class _Task(StrEnum):
+    CLASSES = "classes"
+    COMPLETION = "completion"
+
+
+class _Half(StrEnum):
+    LEFT = "left"
+    RIGHT = "right"
+    TOP = "top"
+    BOTTOM = "bottom"
 
 
 class _DigitsCommand(TyperCommand):
@@ -126,7 +137,7 @@ def import_(
         inventory = find_dataset(dataset, folder, **{key: value for key, value in given.items() if value is not None})
     _print_inventory(inventory)
     choices = _changed(inventory.preprocessing, polarity, bin_ms, steps, downsample)
-    with _progress("importing", len(inventory.recordings)) as advance, warnings_as_lines():
+    with progress("importing", len(inventory.recordings)) as advance, warnings_as_lines():
         recorded = import_recordings(
             inventory,
             out,
@@ -163,6 +174,13 @@ def simulate(
     aedat: Annotated[
         Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")
     ] = None,
+    task: Annotated[
+        _Task,
+        typer.Option(help="What is desired: each recording's class, or its other half (see gemsnn data complete)."),
+    ] = _Task.CLASSES,
+    half: Annotated[
+        _Half | None, typer.Option(help="Of completion: which half is to be completed; right if not given.")
+    ] = None,
     force: _Force = False,
 ) -> None:
     """Simulate a DVS that watches moving MNIST digits, calibrated on real MNIST-DVS recordings.
@@ -177,9 +195,12 @@ def simulate(
     _refuse_existing(out, force)
     wanted = digits or [0, 1, 2]
     choices = _changed(mnist_dvs_preprocessing(4), polarity, bin_ms, steps)
-    with _progress("simulating", len(set(wanted)) * sum(per_class)) as advance:
+    with (
+        _as_task(out, task, half) as whole,
+        progress("simulating", len(set(wanted)) * sum(per_class)) as advance,
+    ):
         simulate_prepared(
-            out,
+            whole,
             digits=wanted,
             per_class=per_class,
             seed=seed,
@@ -189,6 +210,61 @@ def simulate(
             advance=advance,
         )
     say(f"wrote {out}: SIMULATED recordings, no camera saw them")
+
+
+@contextmanager
+def _as_task(out: Path, task: _Task, half: _Half | None) -> Iterator[Path]:
+    """Where to write whole recordings: the file itself, or one beside it that is made into a completion task."""
+    from gemsnn.events import complete_prepared
+
+    if task is _Task.CLASSES:
+        if half is not None:
+            raise ConfigError(f"--half {half.value} belongs to --task completion")
+        yield out
+        return
+    whole = out.with_name(f".{out.name}.whole")
+    try:
+        yield whole
+        complete_prepared(whole, out, half=(half or _Half.RIGHT).value)
+    finally:
+        whole.unlink(missing_ok=True)
+
+
+@app.command()
+def complete(
+    file: Annotated[Path, typer.Argument(metavar="IN.h5", help="A prepared file with whole recordings.")],
+    out: _Out,
+    half: Annotated[
+        _Half | None,
+        typer.Option(help="The half of the picture, as `gemsnn data show` draws it, to complete; right if not given."),
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST:END", help="Instead of a half: the inputs from FIRST to before END."),
+    ] = None,
+    force: _Force = False,
+) -> None:
+    """Make a completion task: a part of each recording stays input, the rest becomes the spikes to produce.
+
+    `gemsnn train` then learns to complete recordings, and `gemsnn evaluate` tells how well, with pictures.
+
+    Example: gemsnn data complete digits.h5 --half right --out halves.h5
+    """
+    from gemsnn.events import complete_prepared, open_prepared
+
+    _refuse_existing(out, force)
+    complete_prepared(file, out, half=None if half is None else half.value, inputs=_range(inputs))
+    with open_prepared(out) as data:
+        say(f"wrote {out}: {data.n_inputs} inputs are given, {data.n_visible} visible neurons are to be completed")
+
+
+def _range(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    first, colon, end = text.partition(":")
+    if not (colon and first.isdecimal() and end.isdecimal()):
+        raise ConfigError(f"--inputs {text}: write it as FIRST:END, for example --inputs 0:100")
+    return int(first), int(end)
 
 
 @app.command()
@@ -222,6 +298,7 @@ def show(
     Example: gemsnn data show digits.h5 --index 3 --out digit.gif
     """
     from gemsnn.events import open_prepared
+    from gemsnn.events.completion import whole_pictures
     from gemsnn.events.container import is_prepared
     from gemsnn.events.pictures import save_picture, save_raster
     from gemsnn.events.recordings import READERS
@@ -235,8 +312,11 @@ def show(
                 raise ConfigError(f"--index {index}: the {part.name} split of {file} has {len(part)} recordings")
             kind = "simulated" if data.attributes.get("simulated") else "real" if data.preprocessing else "arrays"
             title = f"{part.name} {index}: {data.label_of(part, index)} ({kind}), {part.names[index]}"
-            planes = part.planes(index)
-            if planes is None:
+            planes, target = part.planes(index), part.target(index)
+            whole = None if target is None else whole_pictures(data, part[index], target)
+            if whole is not None:
+                save_picture(whole, None, out, title=title, legend="blue given, orange desired")
+            elif planes is None:
                 save_raster(part[index], out, title=title)
             else:
                 save_picture(planes, data.preprocessing, out, title=title)
@@ -352,26 +432,3 @@ def _members(data: "PreparedData", part: "Split") -> "Iterator[tuple[str, NDArra
         for index, name in enumerate(data.classes):
             held = part.labels == index if part.labels.ndim == 1 else part.labels[:, index]
             yield str(name), np.flatnonzero(held)
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on a terminal; elsewhere a plain line every tenth of the way."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True)) as bar:
-            task = bar.add_task(what, total=total)
-            yield lambda: bar.advance(task)
-        return
-    done = 0
-
-    def advance() -> None:
-        nonlocal done
-        done += 1
-        if done == total or 10 * done // total != 10 * (done - 1) // total:
-            print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
-
-    yield advance
