@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
 from gemsnn.engine.simulate import simulate
 from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.sampling import Keys, draws
@@ -129,6 +130,7 @@ def run_for_labels(
     return Evidence(map(step, range(inputs.shape[1])), hidden_spikes(network, run.spikes))
 
 
+@described
 class PatternReader:
     """Step by step, how probable each class's desired spikes are, from one run with silent visible neurons.
 
@@ -144,6 +146,10 @@ class PatternReader:
         self._somatic = parameters.somatic[first:].astype(np.float64)  # (V, n_basis)
         self._remember = bool(self._synaptic.any() or self._somatic.any())
         self._past = np.zeros((network.memory, n_classes, network.n_visible))  # the latest spikes first
+
+    def _told(self) -> dict[str, Any]:
+        memory, n_classes, n_visible = self._past.shape
+        return {"n_classes": n_classes, "n_visible": n_visible, "memory": memory}
 
     def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
         """(..., K, C): from potentials (..., K, n_visible) and the desired spikes of this step, (C, n_visible)."""

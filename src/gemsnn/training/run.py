@@ -23,6 +23,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from gemsnn.common.described import described
 from gemsnn.common.files import remove_partial_files, write_whole, writing
 from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import CheckpointError, ConfigError, WriteError
@@ -39,6 +40,7 @@ ModelName = Literal["best", "final", "best_on_test"]
 SUMMARY_FORMAT, SUMMARY_VERSION = "gemsnn summary", 2
 
 
+@described
 class Outcome(NamedTuple):
     """How a call of :func:`train` ended."""
 
@@ -46,6 +48,7 @@ class Outcome(NamedTuple):
     trainer: Trainer
 
 
+@described
 class RunDirectory:
     """The files of a run, by name."""
 
@@ -56,6 +59,10 @@ class RunDirectory:
         self.timing = self.path / "timing.jsonl"
         self.summary = self.path / "summary.json"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
+
+    def _told(self) -> dict[str, Any]:
+        status = "finished" if self.finished else "begun" if self.started else "empty"
+        return {"path": str(self.path), "status": status}
 
     @property
     def started(self) -> bool:

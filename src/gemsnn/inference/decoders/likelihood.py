@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from gemsnn.common.described import described
 from gemsnn.inference.decoders.decoder import Answer
 from gemsnn.model.votes import count_votes
 
 
+@described
 class Likelihood:
     """Sums log-probabilities over the steps; the state is the sums (..., K, C)."""
 
