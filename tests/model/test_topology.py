@@ -231,7 +231,7 @@ def test_a_graph_file_that_is_not_there_or_not_text_is_told(tmp_path):
 
 @pytest.mark.parametrize("density", [0.05, 0.9])
 def test_a_weight_without_a_synapse_is_found_in_sparse_and_in_dense_graphs(density):
-    topology = gemsnn.Topology.random(20, 15, 5, density, seed=3)
+    topology = Topology.random(20, 15, 5, density, seed=3)
     weights = np.where(topology.mask[:, :, None], 1.0, 0.0).repeat(2, axis=2)
     assert topology.astray(weights) is None
     assert topology.astray(weights.transpose(1, 2, 0).copy().transpose(2, 0, 1)) is None  # in any order in memory

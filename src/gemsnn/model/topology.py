@@ -89,7 +89,7 @@ class Topology:
         return self.mask.nonzero() if self.n_synapses < self.mask.size / 2 else (~self.mask).nonzero()
 
     def astray(self, weights: NDArray[Any]) -> tuple[int, int] | None:
-        """(neuron, source) of a (n_neurons, n_sources, n_basis) weight that is not 0 without a synapse, if there is one."""
+        """(neuron, source) of a weight, in (n_neurons, n_sources, n_basis), that is not 0 where there is no synapse."""
         listed = weights[self._fewer]
         if self.n_synapses < self.mask.size / 2:
             if np.count_nonzero(weights) == np.count_nonzero(listed):
