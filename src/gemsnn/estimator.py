@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
+from gemsnn.events import Preprocessing, as_events, read_recording
 from gemsnn.inference import Prediction, SetDecisions, recording_key
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.model import Filter, Network, Parameters
@@ -31,15 +32,15 @@ from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer, learn_example
 
-_NOT_SETTINGS = {"learning_rate", "random_state", "verbose"}
+_NOT_SETTINGS = {"learning_rate", "preprocessing", "random_state", "verbose"}
 
 
 class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier of spike sequences: a probabilistic spiking network, trained online by any rule.
 
-    ``X`` is (n, T, n_inputs) of 0/1, or a list of (T_i, n_inputs) of different lengths; ``y`` any n labels. Settings
-    are those of :class:`gemsnn.training.TrainingConfig`, where they are explained; None, the default, stands for its
-    default, the best that we know. Only these differ:
+    ``X`` is (n, T, n_inputs) of 0/1, or a list of (T_i, n_inputs) of different lengths, or a list of recordings; ``y``
+    any n labels. Settings are those of :class:`gemsnn.training.TrainingConfig`, where they are explained; None, the
+    default, stands for its default, the best that we know. Only these differ:
 
     Parameters
     ----------
@@ -52,6 +53,9 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     grid
         (rows, columns) that the inputs of ``X`` lie on, if they do: examples then move a little while they are learned
         (``shift``), which makes fewer of them go further. Inputs are counted along the rows, plane by plane.
+    preprocessing
+        How events become spikes, a :class:`gemsnn.events.Preprocessing`. ``X`` may then hold recordings: arrays of
+        events with fields x, y, t, p, or paths of their files. It tells the grid, too.
     random_state
         Whole number (the same numbers, the same model), a NumPy ``RandomState``, or None for a new model each time.
     verbose
@@ -111,6 +115,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         average_last: float | None = None,
         shift: int | None = None,
         grid: tuple[int, int] | None = None,
+        preprocessing: Preprocessing | None = None,
         validation_fraction: float = 0.0,
         eval_every: int | None = None,
         select_by: str | None = None,
@@ -141,6 +146,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.average_last = average_last
         self.shift = shift
         self.grid = grid
+        self.preprocessing = preprocessing
         self.validation_fraction = validation_fraction
         self.eval_every = eval_every
         self.select_by = select_by
@@ -158,7 +164,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train anew on (n, T, n_inputs) spikes and n labels."""
-        spikes, labels = _checked_pair(X, y)
+        spikes, labels = _checked_pair(X, y, self.preprocessing)
         classes, indices = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise DataError(f"y has only the class {classes[0]!r}; at least two classes are needed")
@@ -183,7 +189,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The first call, unless after ``fit``, must name all ``classes``. Learning in pieces gives the same model as
         learning everything in one call.
         """
-        spikes, labels = _checked_pair(X, y)
+        spikes, labels = _checked_pair(X, y, self.preprocessing)
         if not hasattr(self, "model_"):
             if classes is None:
                 raise ConfigError("the first call of partial_fit must name all classes: partial_fit(X, y, classes=...)")
@@ -235,7 +241,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Learning on takes it away again. See :meth:`gemsnn.training.Model.calibrate`.
         """
         check_is_fitted(self, "model_")
-        spikes, labels = _checked_pair(X, y)
+        spikes, labels = _checked_pair(X, y, self.preprocessing)
         self._check_inputs(spikes)
         known = len(_keys(spikes) & self._learned)
         if known:
@@ -256,7 +262,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (n, n_classes), columns as in ``classes_``.
         """
         check_is_fitted(self, "model_")
-        spikes = _checked_spikes(X)
+        spikes = _checked_spikes(X, self.preprocessing)
         self._check_inputs(spikes)
         return self.model_.predict_set(spikes, size, threads=self._config(self.model_.seed).threads)
 
@@ -271,7 +277,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = load_model(path)
         settings = model.about.get("config", {})
         names = set(cls().get_params()) - _NOT_SETTINGS
-        classifier = cls(**{name: settings[name] for name in sorted(names & settings.keys())}, random_state=model.seed)
+        classifier = cls(**{name: settings[name] for name in sorted(names & settings.keys())})
+        classifier.set_params(random_state=model.seed, preprocessing=model.preprocessing)
         config, position = classifier._config(model.seed), model.about.get("position", 0)
         classifier._set_fitted(
             config, np.array(model.classes), model.network, model.parameters, model.n_steps, position, []
@@ -285,6 +292,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _config(self, seed: int) -> TrainingConfig:
         given = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
         settings = {name: value for name, value in given.items() if name not in _NOT_SETTINGS}
+        if self.preprocessing is not None:
+            settings.setdefault("grid", self.preprocessing.grid)
         config = TrainingConfig.make(self._preset, **settings, seed=seed)
         return config if self.learning_rate is None else config.changed(**{"rule.learning_rate": self.learning_rate})
 
@@ -309,11 +318,13 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.history_ = history
         about = {"position": position, "config": config.identity()}
         labels = tuple(classes.tolist())
-        self.model_ = Model(network, parameters, labels, config.main_decoder, n_steps, config.seed, None, about)
+        self.model_ = Model(
+            network, parameters, labels, config.main_decoder, n_steps, config.seed, self.preprocessing, about
+        )
 
     def _predict(self, X: ArrayLike) -> Prediction:
         check_is_fitted(self, "model_")
-        spikes = _checked_spikes(X)
+        spikes = _checked_spikes(X, self.preprocessing)
         self._check_inputs(spikes)
         # Settings of inference may be changed after fitting, with set_params.
         config = self._config(self.model_.seed)
@@ -357,9 +368,30 @@ def _keys(spikes: Spikes) -> set[int]:
     return {recording_key(one) for one in spikes if one.any()}
 
 
-def _checked_spikes(X: ArrayLike | Sequence[ArrayLike]) -> Spikes:
+def _binned(X: Sequence[Any] | NDArray[Any], preprocessing: Preprocessing | None) -> list[NDArray[Any]]:
+    """Spikes of recordings, which are arrays of events or the paths of files."""
+    if preprocessing is None:
+        raise DataError(
+            "X holds recordings of events: say how to make spikes of them, SpikingClassifier(preprocessing="
+            "gemsnn.events.Preprocessing(...))"
+        )
+    spikes = []
+    for i, recording in enumerate(X):
+        is_file = isinstance(recording, str | PathLike)
+        name = f"X[{i}]" if not is_file else str(recording)
+        spikes.append(preprocessing.bin(read_recording(recording) if is_file else as_events(recording, name), name))
+    return spikes
+
+
+def _is_recording(example: Any) -> bool:
+    return isinstance(example, str | PathLike) or (isinstance(example, np.ndarray) and example.dtype.names is not None)
+
+
+def _checked_spikes(X: ArrayLike | Sequence[ArrayLike], preprocessing: Preprocessing | None = None) -> Spikes:
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
         # a list, or a column of arrays as a Pipeline may pass on; equally long sequences become one array
+        if len(X) and _is_recording(X[0]):
+            X = _binned(X, preprocessing)
         arrays = [np.asarray(example) for example in X]
         if arrays and all(array.ndim == 2 for array in arrays) and len({array.shape for array in arrays}) > 1:
             width = arrays[0].shape[1]
@@ -371,8 +403,10 @@ def _checked_spikes(X: ArrayLike | Sequence[ArrayLike]) -> Spikes:
     return spike_array("X", array, {"n": None, "T": None, "n_inputs": None})
 
 
-def _checked_pair(X: ArrayLike, y: ArrayLike) -> tuple[Spikes, NDArray[Any]]:
-    spikes = _checked_spikes(X)
+def _checked_pair(
+    X: ArrayLike, y: ArrayLike, preprocessing: Preprocessing | None = None
+) -> tuple[Spikes, NDArray[Any]]:
+    spikes = _checked_spikes(X, preprocessing)
     if y is None:
         raise DataError("y is needed: one label an example")
     check_classification_targets(y)
