@@ -71,9 +71,8 @@ def test_every_setting_of_learning_can_be_set():
     """What is left out concerns files, reports or the command line."""
     left_out = {"validation_limit", "test_limit", "likelihood_samples", "n_bins", "extra_decoders", "eval_at"}
     names = set(TrainingConfig.model_fields) - left_out - {"seed", "checkpoint_seconds"}
-    assert names | {"learning_rate", "preprocessing", "random_state", "verbose"} == set(
-        SpikingClassifier().get_params()
-    )
+    ours = {"learning_rate", "preprocessing", "random_state", "verbose"}
+    assert names | ours == set(SpikingClassifier().get_params())
 
 
 # ---- scikit-learn's conventions
@@ -200,7 +199,7 @@ def test_a_column_of_arrays_will_do(fitted, problem):
         (np.zeros((4, 3)), [0, 1, 0, 1], ShapeError, r"X has shape \(4, 3\), but \(n, T, n_inputs\)"),
         (np.zeros((4, 3, 2)), [0, 1, 0], ShapeError, "X has 4 examples, but y has 3 labels"),
         (np.full((4, 3, 2), 0.5), [0, 1, 0, 1], DataError, r"X must hold spikes, 0 or 1, but X\[0, 0, 0\] is 0.5"),
-        (np.zeros((4, 3, 2)), [1, 1, 1, 1], DataError, "only the class"),
+        (np.zeros((4, 3, 2)), [1, 1, 1, 1], DataError, "y has only one class, 1;"),
         (np.zeros((0, 3, 2)), [], ShapeError, "n of at least 1"),
         (np.zeros((4, 3, 2)), None, DataError, "y is needed"),
         (np.zeros((4, 3, 2)), [0.1, 0.2, 0.3, 0.4], ValueError, "Unknown label type"),
@@ -386,55 +385,3 @@ def test_learning_on_takes_the_guarantee_away():
     classifier.partial_fit(X[:3], y[:3])
     with pytest.raises(gemsnn.CheckpointError, match="makes no promise yet"):
         classifier.predict_set(X)
-
-
-# ---- recordings
-
-
-@pytest.fixture(scope="module")
-def recordings():
-    """Events on the left or on the right of a sensor of 16 x 16, of different lengths."""
-    rng = np.random.default_rng(0)
-    labels, made = ["left", "right"] * 20, []
-    for label in labels:
-        events = np.zeros(rng.integers(200, 400), dtype=[("t", "i8"), ("x", "i2"), ("y", "i2"), ("p", "?")])
-        events["t"] = np.sort(rng.integers(0, 25_000 * rng.integers(10, 20), len(events)))
-        events["x"] = rng.integers(0, 8, len(events)) + 8 * (label == "right")
-        events["y"] = rng.integers(0, 16, len(events))
-        made.append(events)
-    return made, labels
-
-
-PREPROCESSING = gemsnn.events.Preprocessing(sensor_size=(16, 16), bin_us=25_000)
-
-
-def test_recordings_of_different_lengths_are_learned_from_as_they_are(recordings, tmp_path):
-    X, y = recordings
-    classifier = SpikingClassifier(n_hidden=5, epochs=5, preprocessing=PREPROCESSING).fit(X[:30], y[:30])
-    assert classifier.score(X[30:], y[30:]) == 1.0
-    spikes = [PREPROCESSING.bin(events, "events") for events in X]
-    same = SpikingClassifier(n_hidden=5, epochs=5, grid=(16, 16)).fit(spikes[:30], y[:30])
-    assert np.array_equal(classifier.predict_proba(X[30:]), same.predict_proba(spikes[30:]))
-    classifier.save(tmp_path / "model.safetensors")
-    loaded = SpikingClassifier.load(tmp_path / "model.safetensors")
-    assert loaded.preprocessing == PREPROCESSING
-    assert np.array_equal(loaded.predict_proba(X[30:]), classifier.predict_proba(X[30:]))
-    assert clone(classifier).preprocessing == PREPROCESSING
-    assert len(classifier.partial_fit(X[30:], y[30:]).stream().feed(X[0])) > 5
-
-
-def test_recordings_may_be_files(recordings, tmp_path):
-    X, y = recordings
-    paths = [tmp_path / f"{i}.npy" for i in range(len(X))]
-    for path, events in zip(paths, X, strict=True):
-        np.save(path, events)
-    in_memory, from_files = (
-        SpikingClassifier(n_hidden=5, epochs=1, preprocessing=PREPROCESSING).fit(part, y) for part in (X, paths)
-    )
-    assert from_files.parameters_ == in_memory.parameters_
-    assert np.array_equal(from_files.predict(list(map(str, paths))), in_memory.predict(X))
-
-
-def test_recordings_need_a_preprocessing(recordings):
-    with pytest.raises(DataError, match=r"X holds recordings of events: .*preprocessing="):
-        SpikingClassifier().fit(*recordings)
