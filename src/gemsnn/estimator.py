@@ -25,6 +25,7 @@ from gemsnn.rules import Rule
 from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.display import display
+from gemsnn.training.live import LiveModel
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
@@ -218,6 +219,13 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """(n, n_classes) probabilities, columns as in ``classes_``."""
         return self._predict(X).probabilities
+
+    def stream(self, **options: Any) -> LiveModel:
+        """The fitted model alive: it has an answer after every step. See :meth:`gemsnn.training.Model.stream`."""
+        check_is_fitted(self, "model_")
+        # Settings of inference may be changed after fitting, with set_params.
+        decoder = self._config(self.model_.seed).main_decoder
+        return self.model_.stream(**{"decoder": decoder, **options})
 
     def calibrate(
         self, X: ArrayLike, y: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS

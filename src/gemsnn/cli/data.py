@@ -299,6 +299,7 @@ def show(
     Example: gemsnn data show digits.h5 --index 3 --out digit.gif
     """
     from gemsnn.events import open_prepared
+    from gemsnn.events.completion import whole_pictures
     from gemsnn.events.container import is_prepared
     from gemsnn.events.pictures import save_picture, save_raster
     from gemsnn.events.recordings import READERS
@@ -312,8 +313,11 @@ def show(
                 raise ConfigError(f"--index {index}: the {part.name} split of {file} has {len(part)} recordings")
             kind = "simulated" if data.attributes.get("simulated") else "real" if data.preprocessing else "arrays"
             title = f"{part.name} {index}: {data.label_of(part, index)} ({kind}), {part.names[index]}"
-            planes = part.planes(index)
-            if planes is None:
+            planes, target = part.planes(index), part.target(index)
+            whole = None if target is None else whole_pictures(data, part[index], target)
+            if whole is not None:
+                save_picture(whole, None, out, title=title, legend="blue given, orange desired")
+            elif planes is None:
                 save_raster(part[index], out, title=title)
             else:
                 save_picture(planes, data.preprocessing, out, title=title)

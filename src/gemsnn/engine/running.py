@@ -1,4 +1,4 @@
-"""The kernel for running without learning: cost follows spikes, and memory does not grow with the length of a recording.
+"""The kernel for running without learning: cost follows spikes; memory does not grow with a recording's length.
 
 The weights stay as they are, so that of the five points of ``event_kernel.py`` only the first is left. When a source
 spikes, its row of weights is added to q, one number for each neuron and basis function; the drive of a neuron is q,
@@ -133,7 +133,7 @@ def run(
 ) -> None:
     """Go on by T steps, from (T, n_inputs) inputs; writes spikes (T, K, n_neurons), potentials (T, K, n_visible).
 
-    A neuron spikes, uniform < sigmoid(u), where u exceeds the uniform's logit: ``thresholds`` (T, K, n). Visible neurons
+    A neuron spikes, uniform < sigmoid(u), where u exceeds the uniform's logit: ``thresholds`` (T, K, n). Visible ones
     are clamped to (T, n_visible) targets; they run freely if the targets have no steps.
     """
     T, K, n = spikes.shape

@@ -13,7 +13,12 @@ from gemsnn.events.binning import Preprocessing
 
 
 def save_picture(
-    planes: NDArray[np.bool_], preprocessing: Preprocessing | None, out: str | PathLike[str], *, title: str = ""
+    planes: NDArray[np.bool_],
+    preprocessing: Preprocessing | None,
+    out: str | PathLike[str],
+    *,
+    title: str = "",
+    legend: str = "orange ON, blue OFF",
 ) -> None:
     """Draw an example to a file: `.gif` is an animation with a frame a time bin, `.png`, `.svg` or `.pdf` a picture.
 
@@ -27,6 +32,8 @@ def save_picture(
         The file to write; its ending says what.
     title
         Text above the picture.
+    legend
+        What two planes are.
     """
     from matplotlib.animation import FuncAnimation, PillowWriter
     from matplotlib.figure import Figure
@@ -36,7 +43,6 @@ def save_picture(
 
     file, suffix = _check_ending(out)
     frames = (planes if preprocessing is None else preprocessing.upright(planes)).astype(np.float64)
-    legend = "orange ON, blue OFF"
     if frames.shape[1] != 2:
         merged = frames.max(axis=1)
         frames, legend = np.stack([np.zeros_like(merged), merged], axis=1), "orange: spikes"
