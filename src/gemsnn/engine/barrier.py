@@ -72,7 +72,7 @@ def wait_for_all(counter: Any, arrivals: int) -> None:
 
 
 def run_team(run: Callable[[int, Any], None], size: int) -> None:
-    """Call ``run(thread, counter)`` in this thread, as number 0, and in ``size - 1`` others; barriers share the counter.
+    """Call ``run(thread, counter)`` in this thread, number 0, and in ``size - 1`` others; barriers use the counter.
 
     Whoever leaves early (Ctrl-C between two starts, no memory) opens all barriers: the others run to their end, without
     waiting and without a meaningful result, and the exception goes on.
