@@ -132,7 +132,7 @@ def test_every_command_is_in_the_table_of_commands_and_its_help_has_an_example()
 
 # ---- the API reference
 
-ROOMS = ("model", "rules", "learning", "inference", "metrics", "events", "training")
+ROOMS = ("plot", "model", "rules", "learning", "inference", "metrics", "events", "training")
 
 
 @pytest.mark.parametrize("room", ["gemsnn", *(f"gemsnn.{name}" for name in ROOMS)])

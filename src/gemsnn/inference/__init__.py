@@ -9,12 +9,14 @@ from gemsnn.inference.likelihood import log_likelihood
 from gemsnn.inference.prediction import Prediction, predict
 from gemsnn.inference.sampling import sample
 from gemsnn.inference.sequences import recording_key
+from gemsnn.inference.stopping import Confident, StoppingRule, Verdict, as_stopping_rule
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 __all__ = [
     "DECODERS",
     "Answer",
     "AnytimePrediction",
+    "Confident",
     "Decisions",
     "Decoder",
     "Guarantee",
@@ -22,7 +24,10 @@ __all__ = [
     "PatternReader",
     "Prediction",
     "SetDecisions",
+    "StoppingRule",
+    "Verdict",
     "as_decoder",
+    "as_stopping_rule",
     "calibrate",
     "class_patterns",
     "count_votes",

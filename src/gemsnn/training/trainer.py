@@ -10,7 +10,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,9 +26,11 @@ from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import Stopped, evaluate
 from gemsnn.training.model import Model
+from gemsnn.training.points import EvaluationPoints
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
+from gemsnn.training.weights import example_weights
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
@@ -118,7 +120,8 @@ class Trainer:
         parameters: Parameters | None = None,
     ) -> None:
         self.config, self.data = config, data
-        self.training, self.validation = _split(config, data)
+        self._weights = example_weights(config.class_weight, data)
+        self.training, self.validation = _split(config, data, self._weights)
         self.test = _limited(np.arange(len(data.test)), data.test, config.test_limit, config.seed)
         self.network = config.network(data.n_inputs, data.n_visible) if network is None else network
         _check_network(self.network, data)
@@ -161,7 +164,7 @@ class Trainer:
     @property
     def evaluations_left(self) -> int:
         """Evaluations still to come, if the run is not stopped early."""
-        return sum(position > self.position for position in self._evaluate_at)
+        return self._evaluate_at.after(self.position)
 
     def parameters(self) -> Parameters:
         """The weights that make the model: the average if there is one, else the latest."""
@@ -240,7 +243,7 @@ class Trainer:
             self.network,
             state.parameters,
             self.config,
-            self.config.rule_at(progress.position, self.total),
+            weighted(self.config.rule_at(progress.position, self.total), self._weights[index]),
             self._shift(examples[index], progress.position),
             desired(examples, index, self.network.n_visible),
             progress.position,
@@ -283,13 +286,11 @@ class Trainer:
 
     # ---- inside
 
-    def _positions_to_evaluate_at(self) -> frozenset[int]:
-        """Positions at which a point to evaluate at is reached, and the last."""
-        T, every = self._steps, self.config.eval_every
-        if every is None and not self.config.eval_at:
-            return frozenset({*range(len(self.training), self.total, len(self.training)), self.total})
-        points = self.config.eval_at or range(every or 0, math.ceil(self.total * T), every or 1)
-        return frozenset({math.ceil(point / T) for point in points if point < self.total * T} | {self.total})
+    def _positions_to_evaluate_at(self) -> EvaluationPoints:
+        every, at = self.config.eval_every, self.config.eval_at
+        if every is None and not at:  # once an epoch
+            return EvaluationPoints(len(self.training), (), 1.0, self.total)
+        return EvaluationPoints(every or 1, at, self._steps, self.total)
 
     def _initial_parameters(self, given: Parameters | None) -> Parameters:
         if given is None:
@@ -364,6 +365,12 @@ def _check_network(network: Network, data: Data) -> None:
         )
 
 
+def weighted(rule: Rule, weight: float) -> Rule:
+    """The rule with which an example of that weight is learned."""
+    scaled: Rule = replace(rule, learning_rate=rule.learning_rate * float(weight))
+    return scaled
+
+
 def learn_example(
     network: Network,
     parameters: Parameters,
@@ -399,12 +406,15 @@ def learn_example(
     return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs)
 
 
-def _split(config: TrainingConfig, data: Data) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices of the training split to learn from and to validate on."""
+def _split(
+    config: TrainingConfig, data: Data, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Indices of the training split to learn from and to validate on; an example of weight 0 is in neither."""
     if not len(data.train):
         raise DataError("there are no training examples in the data")
-    labels = strata(data.train.labels, len(data.train))
-    training, validation = hold_out(labels, config.validation_fraction, config.seed)
+    counting = np.flatnonzero(weights)
+    labels = strata(data.train.labels, len(data.train))[counting]
+    training, validation = (counting[part] for part in hold_out(labels, config.validation_fraction, config.seed))
     if config.validation_fraction > 0 and not len(validation):
         raise ConfigError(
             f"validation_fraction = {config.validation_fraction}: with {len(labels)} training examples none can be "
