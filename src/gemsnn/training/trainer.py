@@ -10,7 +10,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +30,7 @@ from gemsnn.training.points import EvaluationPoints
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
+from gemsnn.training.weights import example_weights
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
@@ -119,7 +120,8 @@ class Trainer:
         parameters: Parameters | None = None,
     ) -> None:
         self.config, self.data = config, data
-        self.training, self.validation = _split(config, data)
+        self._weights = example_weights(config.class_weight, data)
+        self.training, self.validation = _split(config, data, self._weights)
         self.test = _limited(np.arange(len(data.test)), data.test, config.test_limit, config.seed)
         self.network = config.network(data.n_inputs, data.n_visible) if network is None else network
         _check_network(self.network, data)
@@ -270,7 +272,7 @@ class Trainer:
             self.network,
             state.parameters,
             self.config,
-            self.config.rule_at(progress.position, self.total),
+            weighted(self.config.rule_at(progress.position, self.total), self._weights[index]),
             self._shift(examples[index], progress.position),
             desired(examples, index, self.network.n_visible),
             progress.position,
@@ -392,6 +394,12 @@ def _check_network(network: Network, data: Data) -> None:
         )
 
 
+def weighted(rule: Rule, weight: float) -> Rule:
+    """The rule with which an example of that weight is learned."""
+    scaled: Rule = replace(rule, learning_rate=rule.learning_rate * float(weight))
+    return scaled
+
+
 def learn_example(
     network: Network,
     parameters: Parameters,
@@ -427,12 +435,15 @@ def learn_example(
     return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs)
 
 
-def _split(config: TrainingConfig, data: Data) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices of the training split to learn from and to validate on."""
+def _split(
+    config: TrainingConfig, data: Data, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Indices of the training split to learn from and to validate on; an example of weight 0 is in neither."""
     if not len(data.train):
         raise DataError("there are no training examples in the data")
-    labels = strata(data.train.labels, len(data.train))
-    training, validation = hold_out(labels, config.validation_fraction, config.seed)
+    counting = np.flatnonzero(weights)
+    labels = strata(data.train.labels, len(data.train))[counting]
+    training, validation = (counting[part] for part in hold_out(labels, config.validation_fraction, config.seed))
     if config.validation_fraction > 0 and not len(validation):
         raise ConfigError(
             f"validation_fraction = {config.validation_fraction}: with {len(labels)} training examples none can be "
