@@ -126,7 +126,7 @@ def test_names_are_drawn_as_they_are_written_and_long_ones_cut(drawing):
     texts = [text.get_text() for text in [*axes.get_yticklabels(), *(legend.get_texts() if legend else [])]]
     if any("<b>" in text for text in texts):
         assert {"$x^", "<b>", "数"} < set(texts)
-        assert {"a" * 27 + "…", "a" * 15 + "…"} & set(texts)
+        assert {"a" * 19 + "…", "a" * 15 + "…"} & set(texts)
         assert "_hidden" in texts or "_hidden (true)" in texts
 
 

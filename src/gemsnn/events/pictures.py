@@ -104,3 +104,18 @@ def _milliseconds(bin_ms: float) -> Callable[[int], str]:
 
 def _steps(step: int) -> str:
     return f"{step} steps"
+
+
+def half_blocks(picture: NDArray[np.bool_]) -> list[str]:
+    """A (height, width) picture of 0 and 1 as lines of text, two rows of it in each.
+
+    Examples
+    --------
+    >>> half_blocks(np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0]], dtype=bool))
+    ['█▄▀', ' ▀ ']
+    """
+    padded = np.pad(picture, [(0, len(picture) % 2), (0, 0)])
+    return [
+        "".join(" ▀▄█"[top + 2 * bottom] for top, bottom in zip(*rows, strict=True))
+        for rows in padded.reshape(-1, 2, padded.shape[1]).astype(int)
+    ]

@@ -162,24 +162,29 @@ class Network:
                 raise ConfigError(f"{name} = {shown(value)}: must lie within {LARGEST_INITIAL:g}")
         mask = self.topology.mask
         n_basis = self.synaptic_filter.n_basis
-        memory.require(20 * mask.size * n_basis, f"{mask.size * n_basis:,} weights")
+        memory.require(np.dtype(dtype).itemsize * mask.size * n_basis, f"{mask.size * n_basis:,} weights")
         if uniform is not None:
             return self._draw_uniform(seed, uniform, dtype)
         scale = weight_scale / np.sqrt(np.maximum(mask.sum(axis=1), 1) * n_basis)
-        draws = np.random.default_rng(seed).standard_normal((*mask.shape, n_basis))
+        synaptic, draws = np.zeros((*mask.shape, n_basis), dtype=dtype), np.random.default_rng(seed)
+        for i in range(self.n_neurons):  # drawn row by row: all at once would take twice the memory of the weights
+            drawn = draws.standard_normal(synaptic[i].shape)
+            synaptic[i, mask[i]] = drawn[mask[i]] * scale[i]
         bias = np.concatenate([np.full(self.n_hidden, hidden_bias), np.full(self.n_visible, visible_bias)])
         return Parameters(
-            synaptic=(draws * scale[:, None, None] * mask[:, :, None]).astype(dtype),
+            synaptic=synaptic,
             somatic=np.zeros((self.n_neurons, self.somatic_filter.n_basis), dtype=dtype),
             bias=bias.astype(dtype),
         )
 
     def _draw_uniform(self, seed: int, size: float, dtype: DTypeLike) -> Parameters:
         rng, mask = np.random.default_rng(seed), self.topology.mask
-        synaptic = rng.uniform(-size, size, (*mask.shape, self.synaptic_filter.n_basis)) * mask[:, :, None]
+        synaptic = np.zeros((*mask.shape, self.synaptic_filter.n_basis), dtype=dtype)
+        for row, exists in zip(synaptic, mask, strict=True):
+            row[exists] = rng.uniform(-size, size, row.shape)[exists]
         somatic = rng.uniform(-size, size, (self.n_neurons, self.somatic_filter.n_basis)) * self.has_memory[:, None]
         bias = rng.uniform(-size, size, self.n_neurons)
-        return Parameters(synaptic.astype(dtype), somatic.astype(dtype), bias.astype(dtype))
+        return Parameters(synaptic, somatic.astype(dtype), bias.astype(dtype))
 
     def check_parameters(self, parameters: Parameters) -> None:
         """Refuse parameters that do not belong to this network, naming the field and both shapes."""
@@ -202,12 +207,10 @@ class Network:
                 )
             if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):  # with NaN, neither holds
                 raise DataError(f"parameters.{name} holds NaN or values beyond {LARGEST:g}: training may have diverged")
-        absent = parameters.synaptic.reshape(-1, self.synaptic_filter.n_basis)[self.topology.absent]
-        if absent.any():
-            place = self.topology.absent[absent.any(axis=1).argmax()]
-            neuron, source = divmod(int(place), self.n_sources)
+        astray = self.topology.astray(parameters.synaptic)
+        if astray is not None:
             raise ConfigError(
-                f"parameters.synaptic[{neuron}, {source}] is not 0, but the graph has no synapse there: "
+                f"parameters.synaptic[{astray[0]}, {astray[1]}] is not 0, but the graph has no synapse there: "
                 "multiply by topology.mask[:, :, None]"
             )
         if not self.visible_memory and parameters.somatic[self.n_hidden :].any():
