@@ -18,7 +18,7 @@ SMALLER = {
     "evaluate": ["--samples", "2"],
 }
 ORDER = ["data simulate", "data info", "data show", "data complete", "data import", "train", "calibrate", "evaluate"]
-ORDER += ["predict"]
+ORDER += ["watch", "predict"]
 
 
 def walk(group, words=()):

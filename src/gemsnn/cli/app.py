@@ -12,6 +12,7 @@ from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
 from gemsnn.cli.train import train
+from gemsnn.cli.watch import watch
 from gemsnn.errors import GemsnnError
 
 app = typer.Typer(
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-for command in (demo, train, calibrate, evaluate, predict, reproduce):
+for command in (demo, train, calibrate, evaluate, predict, watch, reproduce):
     app.command()(command)
 
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine.barrier import run_team
 from gemsnn.engine.blas import single_threaded_blas
 from gemsnn.engine.direct_kernel import Block, advance, filter_spikes
 from gemsnn.engine.layout import layout
@@ -309,17 +309,8 @@ class Learner:
         return np.stack([left[:, mask] @ right[:, mask].T for mask in masks])
 
     def _advance(self, block: Block, first: int, last: int, settle: bool) -> None:
-        counter = np.zeros(1, dtype=np.int64)
-        team = self.threads
-        helpers = [
-            threading.Thread(target=advance, args=(block, *self._functions, first, last, settle, thread, team, counter))
-            for thread in range(1, team)
-        ]
-        for helper in helpers:
-            helper.start()
-        advance(block, *self._functions, first, last, settle, 0, team, counter)
-        for helper in helpers:
-            helper.join()
+        team, functions = self.threads, self._functions
+        run_team(lambda thread, counter: advance(block, *functions, first, last, settle, thread, team, counter), team)
         self._processor_memory = block.processor_memory[0]
 
     def _fold(self, block: Block, length: int) -> None:

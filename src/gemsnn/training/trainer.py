@@ -196,9 +196,38 @@ class Trainer:
                 raise ConfigError(f"the weights are {state.parameters.dtype}, but the settings say {self.config.dtype}")
             if state.weight_sum is not None:
                 self.network.check_parameters(state.weight_sum)
+                if state.weight_sum.dtype != np.float64:
+                    raise ConfigError(f"the sum of the weights is {state.weight_sum.dtype}, not float64")
+            self._check_progress(state)
         except GemsnnError as error:
             raise CheckpointError(f"the checkpoint does not fit the network: {error}") from None
         self.state = state
+
+    def _check_progress(self, state: TrainingState) -> None:
+        """What was reached follows from the position; anything else would go on to other numbers."""
+        progress, due = state.progress, self._evaluate_at
+        position = progress.position
+        expected = {"averaged": max(0, position - self._average_from), "time_samples": self._time_samples(position)}
+        for name, value in expected.items():
+            if getattr(progress, name) != value:
+                raise DataError(f"{name} is {getattr(progress, name)} at position {position}, but must be {value}")
+        if position > self.total:
+            raise DataError(f"position {position} is beyond the last, {self.total}")
+        if (state.weight_sum is None) != (progress.averaged == 0):
+            raise DataError(f"{progress.averaged} examples are averaged, but their sum is {state.weight_sum}")
+        evaluated = progress.evaluated
+        left = due.after(evaluated) - due.after(position)  # since then; the last may be about to be done
+        if evaluated > position or (evaluated and evaluated not in due) or left > (position in due):
+            raise DataError(f"the last evaluation was at {evaluated}, which cannot be at position {position}")
+        if (progress.last is None) != (evaluated == 0) or (progress.last and progress.last["position"] != evaluated):
+            raise DataError(f"the last evaluation was at {evaluated}, but its figures are others")
+
+    def _time_samples(self, position: int) -> int:
+        """Time steps of the first examples of the run."""
+        lengths = self.data.train.lengths
+        epoch, place = divmod(position, len(self.training))
+        order = epoch_order(len(self.training), self.config.seed, epoch)[:place]
+        return int(epoch * lengths[self.training].sum() + lengths[self.training[order]].sum())
 
     def model(self, record: Record | None = None) -> Model:
         """The model as it is now; ``record`` is the evaluation that it belongs to."""
@@ -335,6 +364,7 @@ class Trainer:
             indices,
             (config.main_decoder, *config.extra_decoders),
             likelihood_samples=config.likelihood_samples,
+            likelihood_mean=config.likelihood_mean,
             n_bins=config.n_bins,
             seed=derived_seed(config.seed, purpose),
             threads=config.threads,
