@@ -12,11 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
-<<<<<<< HEAD
 from gemsnn.common.described import described
-=======
 from gemsnn.common.words import shown
->>>>>>> main
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 from gemsnn.events import OnlineBinner, Preprocessing
 from gemsnn.events.records import Events
