@@ -10,6 +10,7 @@ from gemsnn.cli.calibrate import calibrate
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
+from gemsnn.cli.stream import stream
 from gemsnn.cli.train import train
 from gemsnn.errors import GemsnnError
 
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-for command in (train, calibrate, evaluate, predict, reproduce):
+for command in (train, calibrate, evaluate, predict, stream, reproduce):
     app.command()(command)
 
 

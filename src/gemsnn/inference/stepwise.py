@@ -68,6 +68,11 @@ class Stepwise:
         self._reader = PatternReader(network, self.parameters, network.n_visible)
         self._state = self.decoder.start((K, network.n_visible))
 
+    @property
+    def spikes(self) -> NDArray[np.bool_]:
+        """(K, n_neurons): of the latest step, of the first run; the next step writes over it."""
+        return self._runners[0].spikes
+
     def step(self, inputs_t: NDArray[np.uint8]) -> StepAnswer:
         """The answer after one more step of (n_inputs,) spikes."""
         evidence, hidden_spikes = self._evidence_apart(inputs_t) if self._apart else self._evidence(inputs_t)
