@@ -224,6 +224,8 @@ def test_a_stream_of_faery_is_a_source():
     np.testing.assert_array_equal(steps + list(binner.finish()), choice.bin(events))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it leaves its socket to the garbage
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_what_faery_sends_over_udp_is_understood():
     events = some_events(3000)
     faery, made = faery_events(events)

@@ -158,12 +158,15 @@ class Network:
                 raise ConfigError(f"{name} = {shown(value)}: must lie within {LARGEST_INITIAL:g}")
         mask = self.topology.mask
         n_basis = self.synaptic_filter.n_basis
-        memory.require(20 * mask.size * n_basis, f"{mask.size * n_basis:,} weights")
+        memory.require(np.dtype(dtype).itemsize * mask.size * n_basis, f"{mask.size * n_basis:,} weights")
         scale = weight_scale / np.sqrt(np.maximum(mask.sum(axis=1), 1) * n_basis)
-        draws = np.random.default_rng(seed).standard_normal((*mask.shape, n_basis))
+        synaptic, draws = np.zeros((*mask.shape, n_basis), dtype=dtype), np.random.default_rng(seed)
+        for i in range(self.n_neurons):  # drawn row by row: all at once would take twice the memory of the weights
+            drawn = draws.standard_normal(synaptic[i].shape)
+            synaptic[i, mask[i]] = drawn[mask[i]] * scale[i]
         bias = np.concatenate([np.full(self.n_hidden, hidden_bias), np.full(self.n_visible, visible_bias)])
         return Parameters(
-            synaptic=(draws * scale[:, None, None] * mask[:, :, None]).astype(dtype),
+            synaptic=synaptic,
             somatic=np.zeros((self.n_neurons, self.somatic_filter.n_basis), dtype=dtype),
             bias=bias.astype(dtype),
         )
@@ -189,12 +192,10 @@ class Network:
                 )
             if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):  # with NaN, neither holds
                 raise DataError(f"parameters.{name} holds NaN or values beyond {LARGEST:g}: training may have diverged")
-        absent = parameters.synaptic.reshape(-1, self.synaptic_filter.n_basis)[self.topology.absent]
-        if absent.any():
-            place = self.topology.absent[absent.any(axis=1).argmax()]
-            neuron, source = divmod(int(place), self.n_sources)
+        astray = self.topology.astray(parameters.synaptic)
+        if astray is not None:
             raise ConfigError(
-                f"parameters.synaptic[{neuron}, {source}] is not 0, but the graph has no synapse there: "
+                f"parameters.synaptic[{astray[0]}, {astray[1]}] is not 0, but the graph has no synapse there: "
                 "multiply by topology.mask[:, :, None]"
             )
         if not self.visible_memory and parameters.somatic[self.n_hidden :].any():
