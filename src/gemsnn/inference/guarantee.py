@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.inference.anytime import AnytimePrediction
+from gemsnn.inference.stopping import Verdict
 from gemsnn.model.checks import number, whole_number
 
 Answers = AnytimePrediction | Sequence[AnytimePrediction]
@@ -142,6 +143,31 @@ class Guarantee:
         members = np.take_along_axis(members, last[..., None, None], axis=-2)[..., 0, :]
         spent = answers.hidden_spikes.cumsum(axis=-1)
         return SetDecisions(members, then(answers.classes), last + 1, then(spent))
+
+
+@dataclass(frozen=True)
+class SmallSet:
+    """Stop as soon as the set of a guarantee has no more than ``size`` classes: a rule for streams.
+
+    It says what :meth:`Guarantee.stop` says of the whole recording.
+    """
+
+    guarantee: Guarantee
+    size: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number("size", self.size, 1)
+
+    def start(self, n_classes: int) -> NDArray[np.bool_]:
+        return np.ones(n_classes, dtype=np.bool_)
+
+    def update(
+        self, state: NDArray[np.bool_], step: int, probabilities: NDArray[np.float64], ended: bool = False
+    ) -> tuple[NDArray[np.bool_], Verdict]:
+        if ended or step in self.guarantee.checkpoints:
+            state = state & self.guarantee.allows(step, probabilities, ended=ended)
+        classes = tuple(np.flatnonzero(state).tolist())
+        return state, Verdict(len(classes) <= self.size, classes)
 
 
 def calibrate(

@@ -128,6 +128,8 @@ class TrainingConfig(_Settings):
     """Initial bias of the read-out neurons."""
     weight_scale: float = Field(default=0.1, ge=0, le=LARGEST_INITIAL)
     """Spread of the initial potentials that the synapses cause."""
+    initial_uniform: float | None = Field(default=None, ge=0)
+    """Draw all initial weights and biases from - to + this instead, as the paper's first author does in public code."""
 
     # ---- the rule
     n_compartments: Compartments = 1
@@ -176,6 +178,8 @@ class TrainingConfig(_Settings):
     """Compartments at inference; not given: as while learning."""
     likelihood_samples: Compartments = 20
     """Realisations behind every log-likelihood."""
+    likelihood_mean: Literal["probability", "log-probability"] = "probability"
+    """What is averaged over them: the probability, which estimates the log-likelihood, or its log, a lower bound."""
     n_bins: int = Field(default=10, ge=1, le=1000)
     """Bins of the calibration error."""
     extra_decoders: tuple[DecoderSettings, ...] = ()
@@ -257,6 +261,7 @@ class TrainingConfig(_Settings):
             weight_scale=self.weight_scale,
             hidden_bias=self.hidden_bias,
             visible_bias=self.visible_bias,
+            uniform=self.initial_uniform,
             dtype=np.dtype(self.dtype),
         )
 

@@ -22,6 +22,7 @@ from gemsnn.inference import (
     LabelPrediction,
     Prediction,
     SetDecisions,
+    SmallSet,
     StoppingRule,
     as_decoder,
     as_stopping_rule,
@@ -217,7 +218,9 @@ class Model:
         decoder, compartments
             How a class is read out; the model's own way if not given.
         stop
-            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`.
+            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. If
+            not given, a model that is calibrated for this decoder stops when its set has one class
+            (:class:`gemsnn.inference.SmallSet`), unless it is to be taught, which ends the promise.
         key
             Of the random draws of the first recording; each reset counts on, or is given another one. With
             ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
@@ -244,20 +247,25 @@ class Model:
         how = self.decoder if decoder is None else decoder
         kind = how.kind if isinstance(how, DecoderSettings) else how
         own = how.compartments if isinstance(how, DecoderSettings) else self.decoder.compartments
-        binner = None
+        reader, K = as_decoder(kind), whole_number("compartments", own if compartments is None else compartments, 1)
+        taught, binner = learning or rule is not None, None
         if self.preprocessing is not None:
             binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
+        if stop is None and not taught and self.calibration is not None:
+            meant = self.calibration.decoder
+            if (meant.kind, meant.compartments) == (reader.name, K):
+                stop = SmallSet(self.calibration.guarantee)
         return LiveModel(
             self.network,
             self.parameters,
             self.classes,
-            as_decoder(kind),
-            whole_number("compartments", own if compartments is None else compartments, 1),
+            reader,
+            K,
             seed=self.prediction_seed,
             key=key,
             stop=as_stopping_rule(stop),
             binner=binner,
-            make_learner=self._learner(rule) if learning or rule is not None else None,
+            make_learner=self._learner(rule) if taught else None,
         )
 
     def _learner(self, rule: Rule | None) -> Callable[[], Stream]:

@@ -359,6 +359,7 @@ class Trainer:
             indices,
             (config.main_decoder, *config.extra_decoders),
             likelihood_samples=config.likelihood_samples,
+            likelihood_mean=config.likelihood_mean,
             n_bins=config.n_bins,
             seed=derived_seed(config.seed, purpose),
             threads=config.threads,
