@@ -20,6 +20,7 @@ from gemsnn.events.records import Events
 from gemsnn.inference import (
     Decoder,
     Guarantee,
+    LabelPrediction,
     Prediction,
     SetDecisions,
     SmallSet,
@@ -28,6 +29,7 @@ from gemsnn.inference import (
     as_stopping_rule,
     predict,
     predict_anytime,
+    predict_labels,
 )
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.inference.sequences import Sequences
@@ -104,6 +106,12 @@ class Model:
     def predict(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Prediction:
         """Classify (N, T, n_inputs) sequences; the draws of a sequence follow from it and the seed."""
         return predict(self.network, self.parameters, inputs, **self._how(decoder, threads))
+
+    def predict_labels(
+        self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1
+    ) -> LabelPrediction:
+        """Which labels hold, of a model that learned several at once; see :func:`gemsnn.inference.predict_labels`."""
+        return predict_labels(self.network, self.parameters, inputs, **self._how(decoder, threads))
 
     def predict_anytime(
         self,

@@ -231,13 +231,15 @@ class Trainer:
 
     def model(self, record: Record | None = None) -> Model:
         """The model as it is now; ``record`` is the evaluation that it belongs to."""
-        rule, K = self.config.rule, self.config.n_compartments
+        rule, K, labels = self.config.rule, self.config.n_compartments, self.data.train.labels
         about = {
             "position": self.position,
             "evaluation": record,
             "config": self.identity(),
             "communication": {"compartments": K, **rule.communication(self.network, K)._asdict()},
         }
+        if labels is not None and labels.ndim == 2:
+            about["several_labels"] = True
         return Model(
             self.network,
             self.parameters(),
