@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.inference import Prediction
+from gemsnn.learning import TraceMeans
 from gemsnn.model import Filter, Network, Parameters
 from gemsnn.model.checks import spike_array
 from gemsnn.rules import Rule
@@ -26,7 +27,7 @@ from gemsnn.training.display import display
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
-from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer, learn_example
+from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer, initial_means, learn_example
 
 _NOT_SETTINGS = {"learning_rate", "random_state", "verbose"}
 
@@ -91,6 +92,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rule: Rule | dict[str, Any] | str | None = None,
         *,
         learning_rate: float | None = None,
+        mean_free: bool | None = None,
         topology: dict[str, Any] | str | None = None,
         readout: str | None = None,
         synaptic_filter: Filter | dict[str, Any] | None = None,
@@ -121,6 +123,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.decoder = decoder
         self.rule = rule
         self.learning_rate = learning_rate
+        self.mean_free = mean_free
         self.topology = topology
         self.readout = readout
         self.synaptic_filter = synaptic_filter
@@ -167,8 +170,9 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             trainer.run(*watching)
         parameters = trainer.parameters() if memory.best is None else memory.best
         self._set_fitted(
-            config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history
-        )
+            config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history,
+            trainer.state.means,
+        )  # fmt: skip
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
@@ -184,7 +188,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known = np.unique(column_or_1d(classes))
             config = self._config(self._seed())
             network = config.network(spikes[0].shape[1], len(known))
-            self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [])
+            self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [], None)
         elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             raise ConfigError(f"classes are {self.classes_.tolist()} since the first call; they cannot change")
         self._check_inputs(spikes)
@@ -195,11 +199,18 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples = ArrayExamples(spikes, np.searchsorted(self.classes_, labels).astype(np.int64))
         rule, shift = config.rule_at(0, 1), Shift(config, self.n_features_in_)
         parameters, position = self.parameters_.copy(), self.n_examples_seen_
+        means = self.model_.means if config.mean_free else None
+        if means is None:
+            means = initial_means(config, self.network_)
         for index in range(len(examples)):
             shown, target = shift(examples[index], position), desired(examples, index, len(self.classes_))
-            parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, target, position)
+            parameters, _, _, means = learn_example(
+                self.network_, parameters, config, rule, shown, target, position, means
+            )
             position += 1
-        self._set_fitted(config, self.classes_, self.network_, parameters, self.model_.n_steps, position)
+        self._set_fitted(
+            config, self.classes_, self.network_, parameters, self.model_.n_steps, position, self.history_, means
+        )
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -226,7 +237,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier = cls(**{name: settings[name] for name in sorted(names & settings.keys())}, random_state=model.seed)
         config, position = classifier._config(model.seed), model.about.get("position", 0)
         classifier._set_fitted(
-            config, np.array(model.classes), model.network, model.parameters, model.n_steps, position, []
+            config, np.array(model.classes), model.network, model.parameters, model.n_steps, position, [], model.means
         )
         return classifier
 
@@ -251,15 +262,15 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters: Parameters,
         n_steps: int,
         position: int,
-        history: list[Record] | None = None,
+        history: list[Record],
+        means: TraceMeans | None,
     ) -> None:
         self.classes_, self.network_, self.parameters_ = classes, network, parameters
         self.n_features_in_, self.n_examples_seen_ = network.n_inputs, position
-        if history is not None:
-            self.history_ = history
+        self.history_ = history
         about = {"position": position, "config": config.identity()}
         labels = tuple(classes.tolist())
-        self.model_ = Model(network, parameters, labels, config.main_decoder, n_steps, config.seed, None, about)
+        self.model_ = Model(network, parameters, labels, config.main_decoder, n_steps, config.seed, None, about, means)
 
     def _predict(self, X: ArrayLike) -> Prediction:
         check_is_fitted(self, "model_")

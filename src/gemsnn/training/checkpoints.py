@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gemsnn.common.files import remove_partial_files, sync_directory, writing
 from gemsnn.errors import CheckpointError
+from gemsnn.learning import TraceMeans
 from gemsnn.model import Parameters
 from gemsnn.training.tensors import DamagedFileError, read_tensors, write_tensors
 from gemsnn.training.trainer import Progress, TrainingState
@@ -50,6 +51,8 @@ class Checkpoints:
         tensors = _named("parameters", state.parameters)
         if state.weight_sum is not None:
             tensors |= _named("weight_sum", state.weight_sum)
+        if state.means is not None:
+            tensors["means"] = state.means.value
         header = {**checkpoint._asdict(), "state": asdict(state.progress)}
         with writing(self.directory):
             self.directory.mkdir(exist_ok=True)
@@ -94,7 +97,8 @@ def _read(path: Path) -> Checkpoint:
     try:
         progress = Progress(**header["state"])
         total = _parameters("weight_sum", tensors) if progress.averaged else None
-        state = TrainingState(_parameters("parameters", tensors), progress, total)
+        means = TraceMeans(tensors["means"], progress.position) if "means" in tensors else None
+        state = TrainingState(_parameters("parameters", tensors), progress, total, means)
         return Checkpoint(state, header["config"], header["data"], header["metrics_bytes"], header["metrics_sha256"])
     except (KeyError, TypeError) as error:
         raise DamagedFileError(f"{path}: not a usable checkpoint: {error!r}") from None

@@ -15,6 +15,7 @@ from gemsnn.errors import CheckpointError, DataError, GemsnnError
 from gemsnn.events import Preprocessing
 from gemsnn.events.records import Events
 from gemsnn.inference import Prediction, predict
+from gemsnn.learning import TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.randomness import Purpose, derived_seed
@@ -43,6 +44,8 @@ class Model:
         What turns a recording into inputs, or None for a model trained on arrays.
     about
         Anything else worth knowing, as JSON values: settings, position in training, versions.
+    means
+        Of the traces of the inputs, for whoever goes on learning; predictions know nothing of them.
     """
 
     network: Network
@@ -53,6 +56,7 @@ class Model:
     seed: int = 0
     preprocessing: Preprocessing | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    means: TraceMeans | None = None
 
     def predict(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Prediction:
         """Classify (N, T, n_inputs) sequences; the draws of a sequence follow from it and the seed."""
@@ -97,6 +101,8 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         "synaptic_taps": network.synaptic_filter.taps,
         "somatic_taps": network.somatic_filter.taps,
     }
+    if model.means is not None:
+        header["examples_of_means"], tensors["means"] = model.means.count, model.means.value
     write_tensors(Path(path), FORMAT, VERSION, header, tensors)
 
 
@@ -113,6 +119,9 @@ def load_model(path: str | PathLike[str]) -> Model:
         network = Network(topology, *filters, header["visible_memory"], circuits)
         parameters = Parameters(tensors["synaptic"], tensors["somatic"], tensors["bias"])
         network.check_parameters(parameters)
+        means = TraceMeans(tensors["means"], header["examples_of_means"]) if "means" in tensors else None
+        if means is not None:
+            means.check(network)
         choices = header["preprocessing"]
         return Model(
             network,
@@ -123,6 +132,7 @@ def load_model(path: str | PathLike[str]) -> Model:
             header["seed"],
             None if choices is None else Preprocessing.from_dict(choices),
             header["about"],
+            means,
         )
     except (KeyError, TypeError, ValueError, GemsnnError) as error:
         raise CheckpointError(f"{path}: not a usable model: {error}") from None
