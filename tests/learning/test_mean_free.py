@@ -127,8 +127,14 @@ def test_streams_agree(problem, learns, form):
     with form_of_the_compiled_engine(form):
         fast, slow = (
             gemsnn.Stream(
-                problem.network, problem.parameters, problem.rule, problem.K, problem.seed, engine, mean_free=True
-            )
+                problem.network,
+                problem.parameters,
+                problem.rule,
+                problem.K,
+                problem.seed,
+                engine,
+                means=random_means(problem),
+            )  # fmt: skip
             for engine in ("compiled", "reference")
         )
     for t in range(problem.T):
@@ -227,7 +233,7 @@ def test_the_means_are_those_of_all_examples_so_far_and_later_forget_slowly():
 
 def test_a_streams_means_are_what_its_traces_come_to():
     network = gemsnn.Network(gemsnn.Topology.fully_connected(2, 1, 1), gemsnn.Exponential((3.0, 20.0), 60))
-    stream = gemsnn.Stream(network, network.init(), gemsnn.GEM(), mean_free=True)
+    stream = gemsnn.Stream(network, network.init(), gemsnn.GEM(), means=gemsnn.TraceMeans.zero(network))
     rng = np.random.default_rng(0)
     inputs = (rng.random((6400, 2)) < [0.1, 0.4]).astype(np.uint8)
     for x in inputs:

@@ -3,6 +3,7 @@
 from gemsnn.events.aedat import read_aedat, write_aedat
 from gemsnn.events.binning import Preprocessing, bin_events
 from gemsnn.events.columns import GuessWarning
+from gemsnn.events.completion import complete_prepared
 from gemsnn.events.datasets import (
     find_dataset,
     find_folder,
@@ -16,6 +17,7 @@ from gemsnn.events.hdf5 import read_hdf5
 from gemsnn.events.importing import import_recordings
 from gemsnn.events.nmnist import read_nmnist
 from gemsnn.events.numpy_files import read_numpy
+from gemsnn.events.online import OnlineBinner
 from gemsnn.events.own_data import write_prepared
 from gemsnn.events.prepared import PreparedData, Split, open_prepared
 from gemsnn.events.recordings import read_recording
@@ -29,11 +31,13 @@ __all__ = [
     "EVENT_DTYPE",
     "DamageWarning",
     "GuessWarning",
+    "OnlineBinner",
     "PreparedData",
     "Preprocessing",
     "Split",
     "as_events",
     "bin_events",
+    "complete_prepared",
     "find_dataset",
     "find_folder",
     "find_mnist_dvs",

@@ -78,7 +78,7 @@ def _pattern_evidence(
     """
     draws_of = draws(network, K, seed, keys, visible=False)
     N, T = inputs.shape[:2]
-    if not network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any():
+    if not hidden_see_visible(network):
         silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
         run = simulate(network, parameters, inputs, K, draws_of, silence, threads)
         reader = PatternReader(network, parameters, len(patterns))
@@ -91,6 +91,11 @@ def _pattern_evidence(
         each[..., c] = of_class.transpose(1, 0, 2)
         spikes += hidden_spikes(network, run.spikes) / len(patterns)
     return Evidence(iter(each), spikes)
+
+
+def hidden_see_visible(network: Network) -> bool:
+    """Whether a hidden neuron has a synapse from a visible one, so that it matters to it what these are clamped to."""
+    return bool(network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any())
 
 
 def run_for_labels(

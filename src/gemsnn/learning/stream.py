@@ -45,13 +45,13 @@ class Stream:
         What learns, from where, and how.
     n_compartments
         K.
-    seed
-        Key of the random draws.
+    seed, example
+        Key of the random draws; ``example`` is that of the steps before the first reset, and counts on.
     engine
         ``"compiled"`` or ``"reference"``.
-    mean_free
-        Learn from the traces of the inputs less their means (see :class:`gemsnn.TraceMeans`), which move every 64
-        steps; each step counts, with a target or without.
+    means
+        :class:`gemsnn.TraceMeans` to begin with, taken off the traces of the inputs while learning; they move every 64
+        steps, and each step counts, with a target or without. Not given: none are taken off.
 
     Examples
     --------
@@ -74,14 +74,18 @@ class Stream:
         seed: int = 0,
         engine: str = "compiled",
         threads: int = 1,
-        mean_free: bool = False,
+        *,
+        example: int = 0,
+        means: TraceMeans | None = None,
     ) -> None:
         network.check_parameters(parameters)
         self.network, self.rule = network, rule
         self.n_compartments = whole_number("n_compartments", n_compartments, 1)
-        self._seed, self._example = whole_number("seed", seed, 0), 0
+        self._seed, self._example = whole_number("seed", seed, 0), whole_number("example", example, 0)
         self._engine, self._threads = engine_named(engine), whole_number("threads", threads, 1)
-        self.means = TraceMeans.zero(network) if mean_free else None
+        if means is not None:
+            means.check(network)
+        self.means = means
         self._since_means, self._spikes_since_means = 0, np.zeros(network.n_inputs, dtype=np.int64)
         self._begin(parameters)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
-from gemsnn.errors import CheckpointError, DataError, GemsnnError
-from gemsnn.events import Preprocessing
+from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
+from gemsnn.events import OnlineBinner, Preprocessing
 from gemsnn.events.records import Events
-from gemsnn.inference import Prediction, predict
-from gemsnn.learning import TraceMeans
+from gemsnn.inference import (
+    Decoder,
+    Guarantee,
+    Prediction,
+    SetDecisions,
+    StoppingRule,
+    as_decoder,
+    as_stopping_rule,
+    predict,
+    predict_anytime,
+)
+from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
+from gemsnn.inference.sequences import Sequences
+from gemsnn.learning import Stream, TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
-from gemsnn.training.config import DecoderSettings
+from gemsnn.model.checks import whole_number
+from gemsnn.rules import Rule
+from gemsnn.training.calibration import Calibration, HeldOut, SplitName, calibrated, held_out
+from gemsnn.training.config import DecoderSettings, TrainingConfig
+from gemsnn.training.data import ArrayExamples, Data, Examples
+from gemsnn.training.live import LiveModel
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.tensors import read_tensors, write_tensors
 
@@ -44,6 +62,8 @@ class Model:
         What turns a recording into inputs, or None for a model trained on arrays.
     about
         Anything else worth knowing, as JSON values: settings, position in training, versions.
+    calibration
+        What :meth:`calibrate` found: with it, the model answers with sets of classes, and can stop early.
     means
         Of the traces of the inputs, for whoever goes on learning; predictions know nothing of them.
     """
@@ -56,15 +76,195 @@ class Model:
     seed: int = 0
     preprocessing: Preprocessing | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
     means: TraceMeans | None = None
+
+    @property
+    def prediction_seed(self) -> int:
+        """With a recording itself it decides the random draws of its prediction."""
+        return derived_seed(self.seed, Purpose.PREDICT)
 
     def predict(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Prediction:
         """Classify (N, T, n_inputs) sequences; the draws of a sequence follow from it and the seed."""
+        return predict(self.network, self.parameters, inputs, **self._how(decoder, threads))
+
+    def predict_anytime(
+        self,
+        inputs: ArrayLike,
+        decoder: DecoderSettings | None = None,
+        *,
+        keys: Sequence[int] | None = None,
+        threads: int = 1,
+    ) -> Any:
+        """What :meth:`predict` would say after every step; see :func:`gemsnn.predict_anytime`."""
+        return predict_anytime(self.network, self.parameters, inputs, keys=keys, **self._how(decoder, threads))
+
+    def predict_set(self, inputs: ArrayLike, size: int = 1, *, threads: int = 1) -> SetDecisions:
+        """Sets of classes that hold the true one with probability 1 - alpha at least; needs :meth:`calibrate`.
+
+        Each sequence is stopped as soon as its set has no more than ``size`` classes.
+        """
+        if self.calibration is None:
+            raise CheckpointError("this model makes no promise yet: calibrate it on held-out recordings first")
+        answers = self.predict_anytime(inputs, self.calibration.decoder, threads=threads)
+        return self.calibration.guarantee.stop(answers, size)
+
+    def calibrate(
+        self,
+        inputs: ArrayLike,
+        labels: ArrayLike,
+        alpha: float = ALPHA,
+        *,
+        checkpoints: int | Sequence[int] = CHECKPOINTS,
+        decoder: DecoderSettings | None = None,
+        threads: int = 1,
+    ) -> Model:
+        """The same model with a guarantee, from held-out recordings.
+
+        Parameters
+        ----------
+        inputs
+            (N, T, n_inputs), or a list of (T_i, n_inputs): recordings that the model did not learn from, was not chosen
+            by, and that are as those to come.
+        labels
+            (N,) of the model's ``classes``.
+        alpha, checkpoints
+            As in :func:`gemsnn.inference.calibrate`; checkpoints that are only counted are spread over ``n_steps``.
+        """
+        if np.ndim(labels) != 1:
+            raise ShapeError(f"labels have shape {np.shape(labels)}, but one label for each recording is needed")
+        known = {label: index for index, label in enumerate(self.classes)}
+        given = np.asarray(labels).tolist()
+        strange = [label for label in given if label not in known]
+        if strange:
+            raise DataError(f"labels hold {strange[0]!r}, which is none of the classes {list(self.classes)}")
+        spikes = Sequences(inputs, self.network.n_inputs).each
+        if len(spikes) != len(given):
+            raise ShapeError(f"there are {len(spikes)} recordings, but {len(given)} labels")
+        examples = ArrayExamples(spikes, np.array([known[label] for label in given], dtype=np.int64))
+        found = HeldOut(examples, np.arange(len(examples)), {"of": len(examples)})
+        return self._calibrated(found, alpha, checkpoints, decoder, threads)
+
+    def calibrate_on(
+        self,
+        data: Data | Examples,
+        alpha: float = ALPHA,
+        *,
+        split: SplitName = "test",
+        share: float = 0.5,
+        checkpoints: int | Sequence[int] = CHECKPOINTS,
+        decoder: DecoderSettings | None = None,
+        threads: int = 1,
+    ) -> Model:
+        """The same model with a guarantee, from a random share of a split of prepared data, or of examples.
+
+        The rest is left to judge it by. The train split of the file that the model learned from is refused, and so is
+        that file split anew.
+        """
+        found = held_out(data, self.about.get("data"), split, share, self.seed)
+        return self._calibrated(found, alpha, checkpoints, decoder, threads)
+
+    def _calibrated(
+        self,
+        found: HeldOut,
+        alpha: float,
+        checkpoints: int | Sequence[int],
+        decoder: DecoderSettings | None,
+        threads: int,
+    ) -> Model:
         how = self.decoder if decoder is None else decoder
-        seed = derived_seed(self.seed, Purpose.PREDICT)
-        return predict(
-            self.network, self.parameters, inputs, how.compartments, decoder=how.kind, seed=seed, threads=threads
+        options = {"seed": self.prediction_seed, "threads": threads}
+        calibration = calibrated(
+            self.network, self.parameters, found, how, alpha, checkpoints, self.n_steps, **options
+        )  # fmt: skip
+        return replace(self, calibration=calibration)
+
+    def _how(self, decoder: DecoderSettings | None, threads: int) -> dict[str, Any]:
+        how = self.decoder if decoder is None else decoder
+        return {
+            "n_compartments": how.compartments,
+            "decoder": how.kind,
+            "seed": self.prediction_seed,
+            "threads": threads,
+        }
+
+    def stream(
+        self,
+        decoder: DecoderSettings | Decoder | str | None = None,
+        compartments: int | None = None,
+        *,
+        stop: float | StoppingRule | None = None,
+        key: int = 0,
+        learning: bool = False,
+        rule: Rule | None = None,
+        patience_us: int = 0,
+        endless: bool = False,
+    ) -> LiveModel:
+        """The model alive: it takes one step, or events as they come, and has an answer after every step.
+
+        The numbers are those of :meth:`predict_anytime` for the same key. Whatever has to be compiled is compiled
+        before this returns; a step then takes constant memory.
+
+        Parameters
+        ----------
+        decoder, compartments
+            How a class is read out; the model's own way if not given.
+        stop
+            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`.
+        key
+            Of the random draws of the first recording; each reset counts on, or is given another one. With
+            ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
+        learning, rule
+            Whether it shall be taught by ``learn(target)``, and by which rule, if not the one that trained it.
+        patience_us, endless
+            Of the :class:`gemsnn.events.OnlineBinner` that makes steps of events.
+
+        Examples
+        --------
+        >>> import numpy as np, gemsnn
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.array(["low", "high"] * 30)
+        >>> X = rng.random((60, 20, 8)) < np.where(y == "low", 0.1, 0.5)[:, None, None]
+        >>> classifier = gemsnn.SpikingClassifier(n_hidden=5, learning_rate=1e-2, epochs=2).fit(X, y)
+        >>> live = classifier.model_.stream(stop=0.6)
+        >>> for inputs_t in X[0]:
+        ...     answer = live.step(inputs_t)
+        ...     if answer.stop:
+        ...         break
+        >>> answer.label, bool(answer.confidence >= 0.6)
+        ('low', True)
+        """
+        how = self.decoder if decoder is None else decoder
+        kind = how.kind if isinstance(how, DecoderSettings) else how
+        own = how.compartments if isinstance(how, DecoderSettings) else self.decoder.compartments
+        binner = None
+        if self.preprocessing is not None:
+            binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
+        return LiveModel(
+            self.network,
+            self.parameters,
+            self.classes,
+            as_decoder(kind),
+            whole_number("compartments", own if compartments is None else compartments, 1),
+            seed=self.prediction_seed,
+            key=key,
+            stop=as_stopping_rule(stop),
+            binner=binner,
+            make_learner=self._learner(rule) if learning or rule is not None else None,
         )
+
+    def _learner(self, rule: Rule | None) -> Callable[[], Stream]:
+        """Makes what goes on learning where training stopped, with the settings of training."""
+        try:
+            settings = self.about["config"]
+            if rule is None:
+                rule = TrainingConfig.make(rule=settings["rule"]).rule
+            K, position = settings["n_compartments"], self.about["position"]
+        except (KeyError, TypeError, GemsnnError) as error:
+            if rule is None:
+                raise ConfigError(f"the model does not say by which rule it learned ({error}): give rule=") from None
+            K, position = 1, 0
+        return lambda: Stream(self.network, self.parameters, rule, K, self.seed, example=position, means=self.means)
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
         """Turn a recording's events into (T, n_inputs) inputs, as the training data were."""
@@ -92,6 +292,7 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         "seed": model.seed,
         "preprocessing": None if model.preprocessing is None else model.preprocessing.to_dict(),
         "about": model.about,
+        "calibration": None,
     }
     tensors = {
         "synaptic": parameters.synaptic,
@@ -101,6 +302,10 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         "synaptic_taps": network.synaptic_filter.taps,
         "somatic_taps": network.somatic_filter.taps,
     }
+    if model.calibration is not None:
+        guarantee, decoder = asdict(model.calibration.guarantee), model.calibration.decoder.model_dump()
+        header["calibration"] = {"guarantee": guarantee, "decoder": decoder, "about": model.calibration.about}
+        tensors["calibration_keys"] = model.calibration.keys
     if model.means is not None:
         header["examples_of_means"], tensors["means"] = model.means.count, model.means.value
     write_tensors(Path(path), FORMAT, VERSION, header, tensors)
@@ -132,7 +337,15 @@ def load_model(path: str | PathLike[str]) -> Model:
             header["seed"],
             None if choices is None else Preprocessing.from_dict(choices),
             header["about"],
+            _calibration(header.get("calibration"), tensors),
             means,
         )
     except (KeyError, TypeError, ValueError, GemsnnError) as error:
         raise CheckpointError(f"{path}: not a usable model: {error}") from None
+
+
+def _calibration(header: dict[str, Any] | None, tensors: dict[str, NDArray[Any]]) -> Calibration | None:
+    if header is None:
+        return None
+    guarantee, decoder = Guarantee(**header["guarantee"]), DecoderSettings(**header["decoder"])
+    return Calibration(guarantee, decoder, tensors["calibration_keys"], header["about"])

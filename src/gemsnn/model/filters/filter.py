@@ -16,10 +16,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_TAPS = 100_000
+"""Of all bases together; the engine's tables of traces grow with it."""
+LARGEST_TAP = 1e6
+"""With weights of at most ``parameters.LARGEST`` no potential leaves the range of float32."""
+
+
+def check_sizes(n_basis: int, duration: int) -> None:
+    """Refuse a filter that would take longer to look up than to compute."""
+    if n_basis * duration > MOST_TAPS:
+        raise ConfigError(f"{n_basis} bases of {duration} steps are too many: at most {MOST_TAPS:,} taps in all")
 
 
 class Filter:
@@ -37,20 +49,21 @@ class Filter:
     """
 
     taps: NDArray[np.float64]
-    decay: NDArray[np.float64] | None = None
-    """(n_basis,): by how much each tap is smaller than the one before, where that is so at every lag."""
+    decay: NDArray[np.float64] | None
+    """(n_basis,): each tap as a share of the one before, if that is the same below 1 at every lag; else None."""
 
     def __init__(self, taps: ArrayLike) -> None:
         try:
             taps = np.array(taps, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ConfigError(f"taps must be rows of numbers, all equally long, got {taps!r}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ConfigError(f"taps must be rows of numbers, all equally long, got {shown(taps)}") from None
         if taps.ndim != 2 or 0 in taps.shape:
             raise ConfigError(f"taps must have shape (n_basis, duration) with both at least 1, got {taps.shape}")
-        if not np.isfinite(taps).all():
-            raise ConfigError("taps must be finite numbers")
+        check_sizes(*taps.shape)
+        if not (np.abs(taps) <= LARGEST_TAP).all():  # NaN is not
+            raise ConfigError(f"taps must be finite numbers of at most {LARGEST_TAP:g}")
         taps.flags.writeable = False
-        self.taps = taps
+        self.taps, self.decay = taps, _decay(taps)
 
     def settings(self) -> dict[str, Any]:
         """What makes this filter again; a family of one's own is kept as its taps if it does not say."""
@@ -75,14 +88,17 @@ class Filter:
         return hash((self.taps.shape, self.taps.tobytes()))
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Draw each basis against the lag in steps; returns the matplotlib axes."""
-        if ax is None:
-            import matplotlib.pyplot as plt
+        """Draw each basis against the lag in steps: :func:`gemsnn.plot.filters`."""
+        from gemsnn.plot import filters
 
-            ax = plt.subplots()[1]
-        lags = np.arange(1, self.duration + 1)
-        for index, basis in enumerate(self.taps):
-            ax.plot(lags, basis, marker="o", label=f"basis {index + 1}", **style)
-        ax.set(xlabel="lag (steps since the spike)", ylabel="weight of the spike", title=repr(self))
-        ax.legend()
-        return ax
+        return filters(self, axes=ax, **style)
+
+
+def _decay(taps: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Found in the taps: it does not matter whether a filter was made from time constants or read from a file."""
+    if taps.shape[1] == 1 or (taps[:, 0] == 0).any():
+        return None
+    decay: NDArray[np.float64] = taps[:, 1] / taps[:, 0]
+    expected = taps[:, :1] * decay[:, None] ** np.arange(taps.shape[1])
+    fading = bool(((decay >= 0) & (decay < 1)).all())
+    return decay if fading and np.allclose(taps, expected, rtol=1e-9, atol=1e-300) else None
