@@ -124,19 +124,9 @@ def learn_part(problem, part, uniforms, parameters, engine, **given):
     FORMS,
 )
 def test_streams_agree(problem, learns, form):
+    parts, means = (problem.network, problem.parameters, problem.rule, problem.K, problem.seed), random_means(problem)
     with form_of_the_compiled_engine(form):
-        fast, slow = (
-            gemsnn.Stream(
-                problem.network,
-                problem.parameters,
-                problem.rule,
-                problem.K,
-                problem.seed,
-                engine,
-                means=random_means(problem),
-            )  # fmt: skip
-            for engine in ("compiled", "reference")
-        )
+        fast, slow = (gemsnn.Stream(*parts, engine, means=means) for engine in ("compiled", "reference"))
     for t in range(problem.T):
         if t == 100:
             fast.reset()
