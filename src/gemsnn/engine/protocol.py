@@ -36,6 +36,11 @@ class State:
         return len(self.log_weights)
 
 
+def no_means(network: Network) -> NDArray[np.float64]:
+    """Of traces that are learned from as they are."""
+    return np.zeros((network.n_inputs, network.synaptic_filter.n_basis))
+
+
 class Info(NamedTuple):
     """What one step is worth knowing for; with a leading T for a run."""
 

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from gemsnn.engine.protocol import Info, Simulation, State
+from gemsnn.engine.protocol import Info, Simulation, State, no_means
 from gemsnn.engine.randomness import Draws
 from gemsnn.model import Network, Parameters
 from gemsnn.model import spikes as spiking
@@ -82,7 +82,7 @@ class Learner:
         if state is None:
             self.time = 0
             self.log_weights = np.zeros(K)
-            self.means = np.zeros((network.n_inputs, network.synaptic_filter.n_basis))
+            self.means = no_means(network)
             self.processor_memory = np.zeros(rule.processor_memory(K))
             self.neuron_memory = np.zeros((network.n_hidden, rule.neuron_memory))
             self.history = np.zeros((network.memory, K, network.n_sources))  # the last steps, most recent first

@@ -2,6 +2,7 @@
 
 from gemsnn.training.calibration import Calibration
 from gemsnn.training.checkpoints import CheckpointWarning
+from gemsnn.training.completions import Completed, complete, save_completion
 from gemsnn.training.config import PRESETS, DecoderSettings, TrainingConfig, read_config, write_config
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.evaluation import evaluate
@@ -16,6 +17,7 @@ __all__ = [
     "ArrayExamples",
     "Calibration",
     "CheckpointWarning",
+    "Completed",
     "DecoderSettings",
     "Evaluated",
     "Learned",
@@ -27,9 +29,11 @@ __all__ = [
     "RunDirectory",
     "Trainer",
     "TrainingConfig",
+    "complete",
     "evaluate",
     "load_model",
     "read_config",
+    "save_completion",
     "save_model",
     "train",
     "write_config",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
+from gemsnn.common.words import shown
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 from gemsnn.events import OnlineBinner, Preprocessing
 from gemsnn.events.records import Events
@@ -20,6 +21,7 @@ from gemsnn.inference import (
     Guarantee,
     Prediction,
     SetDecisions,
+    SmallSet,
     StoppingRule,
     as_decoder,
     as_stopping_rule,
@@ -35,6 +37,7 @@ from gemsnn.rules import Rule
 from gemsnn.training.calibration import Calibration, HeldOut, SplitName, calibrated, held_out
 from gemsnn.training.config import DecoderSettings, TrainingConfig
 from gemsnn.training.data import ArrayExamples, Data, Examples
+from gemsnn.training.formats import FormatError, ModelHeader, Tensor, check_fields, check_tensors
 from gemsnn.training.live import LiveModel
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.tensors import read_tensors, write_tensors
@@ -210,7 +213,9 @@ class Model:
         decoder, compartments
             How a class is read out; the model's own way if not given.
         stop
-            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`.
+            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. If
+            not given, a model that is calibrated for this decoder stops when its set has one class
+            (:class:`gemsnn.inference.SmallSet`), unless it is to be taught, which ends the promise.
         key
             Of the random draws of the first recording; each reset counts on, or is given another one. With
             ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
@@ -237,20 +242,25 @@ class Model:
         how = self.decoder if decoder is None else decoder
         kind = how.kind if isinstance(how, DecoderSettings) else how
         own = how.compartments if isinstance(how, DecoderSettings) else self.decoder.compartments
-        binner = None
+        reader, K = as_decoder(kind), whole_number("compartments", own if compartments is None else compartments, 1)
+        taught, binner = learning or rule is not None, None
         if self.preprocessing is not None:
             binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
+        if stop is None and not taught and self.calibration is not None:
+            meant = self.calibration.decoder
+            if (meant.kind, meant.compartments) == (reader.name, K):
+                stop = SmallSet(self.calibration.guarantee)
         return LiveModel(
             self.network,
             self.parameters,
             self.classes,
-            as_decoder(kind),
-            whole_number("compartments", own if compartments is None else compartments, 1),
+            reader,
+            K,
             seed=self.prediction_seed,
             key=key,
             stop=as_stopping_rule(stop),
             binner=binner,
-            make_learner=self._learner(rule) if learning or rule is not None else None,
+            make_learner=self._learner(rule) if taught else None,
         )
 
     def _learner(self, rule: Rule | None) -> Callable[[], Stream]:
@@ -318,6 +328,8 @@ def load_model(path: str | PathLike[str]) -> Model:
         if header["version"] == 1:  # written by gemsnn 0.1, which knew no circuits and called decoders readouts
             readout = header["readout"]
             header |= {"circuits": [], "decoder": {"kind": readout["decoder"], "compartments": readout["compartments"]}}
+        check_fields(header, ModelHeader)
+        _check_tensors(header, tensors)
         topology = Topology(header["n_inputs"], header["n_hidden"], header["n_visible"], tensors["mask"])
         filters = Filter(tensors["synaptic_taps"]), Filter(tensors["somatic_taps"])
         circuits = [Circuit(tuple(circuit["neurons"]), circuit["silent"]) for circuit in header["circuits"]]
@@ -325,8 +337,9 @@ def load_model(path: str | PathLike[str]) -> Model:
         parameters = Parameters(tensors["synaptic"], tensors["somatic"], tensors["bias"])
         network.check_parameters(parameters)
         means = TraceMeans(tensors["means"], header["examples_of_means"]) if "means" in tensors else None
-        if means is not None:
-            means.check(network)
+        classes = header["classes"]
+        if len(set(classes)) != len(classes) or len(classes) not in (0, network.n_visible):
+            raise FormatError(f"classes = {shown(classes)}: there are {network.n_visible} visible neurons")
         choices = header["preprocessing"]
         return Model(
             network,
@@ -342,6 +355,29 @@ def load_model(path: str | PathLike[str]) -> Model:
         )
     except (KeyError, TypeError, ValueError, GemsnnError) as error:
         raise CheckpointError(f"{path}: not a usable model: {error}") from None
+
+
+def _check_tensors(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+    """The arrays of a model, against the sizes that its header tells."""
+    n, n_inputs = header["n_hidden"] + header["n_visible"], header["n_inputs"]
+    synaptic, somatic = (tensors[name].shape if name in tensors else () for name in ("synaptic_taps", "somatic_taps"))
+    if len(synaptic) != 2 or len(somatic) != 2:
+        raise FormatError("synaptic_taps and somatic_taps must have shape (n_basis, duration)")
+    weights = (np.float32, np.float64)
+    described = {
+        "synaptic": Tensor((n, n_inputs + n, synaptic[0]), weights),
+        "somatic": Tensor((n, somatic[0]), weights),
+        "bias": Tensor((n,), weights),
+        "mask": Tensor((n, n_inputs + n), (np.bool_,)),
+        "synaptic_taps": Tensor(synaptic, (np.float64,)),
+        "somatic_taps": Tensor(somatic, (np.float64,)),
+    }
+    if header.get("calibration") is not None:
+        keys = tensors.get("calibration_keys")
+        described["calibration_keys"] = Tensor((0 if keys is None else keys.size,), (np.uint64,))
+    if header.get("examples_of_means") is not None:
+        described["means"] = Tensor((n_inputs, synaptic[0]), (np.float64,))
+    check_tensors(tensors, described)
 
 
 def _calibration(header: dict[str, Any] | None, tensors: dict[str, NDArray[Any]]) -> Calibration | None:
