@@ -254,7 +254,7 @@ def test_everything_that_decides_what_the_paper_s_preset_computes_is_written_dow
     cosines = {"kind": "raised-cosine", "n_basis": 3, "duration": 10, "offset": 1.0}
     expected = {
         "n_hidden": 200,
-        "topology": {"kind": "fully-connected"},
+        "topology": {"kind": "fully-connected", "lateral": False},
         "readout": "bernoulli",
         "synaptic_filter": cosines,
         "somatic_filter": cosines,
