@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.engine import engine_named
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.learning.learn import check_finite
@@ -20,6 +21,7 @@ _DRAWS_AHEAD = 64  # steps drawn at a time
 _BETWEEN_MEANS = 64  # steps after which the means of the traces move
 
 
+@described
 class StreamInfo(NamedTuple):
     """What one step is worth knowing for."""
 
@@ -33,6 +35,7 @@ class StreamInfo(NamedTuple):
     probabilities: NDArray[np.float64]  #: (n_visible,): SoftMax of the votes
 
 
+@described
 class Stream:
     """A network that lives on: it learns when a step has a target, and runs freely when it has none.
 
@@ -88,6 +91,9 @@ class Stream:
         self.means = means
         self._since_means, self._spikes_since_means = 0, np.zeros(network.n_inputs, dtype=np.int64)
         self._begin(parameters)
+
+    def _told(self) -> dict[str, Any]:
+        return {"network": self.network, "rule": self.rule, "n_compartments": self.n_compartments, "time": self.time}
 
     def _begin(self, parameters: Parameters) -> None:
         network, K = self.network, self.n_compartments
