@@ -87,7 +87,7 @@ def draw(real: list[Events], simulated: list[Events], rs: list[Summary], ss: lis
     """The figures of the report."""
     from matplotlib.figure import Figure
 
-    from gemsnn.events.pictures import colour_image, upright
+    from gemsnn import plot
 
     def save(figure: Figure, name: str) -> None:
         figure.savefig(out / f"simulator-{name}.png", dpi=80)
@@ -105,16 +105,11 @@ def draw(real: list[Events], simulated: list[Events], rs: list[Summary], ss: lis
     grid = figure.subplots(4, 6)
     for row, (some, text) in enumerate(((real, "real"), (simulated, "simulated"))):
         for column in range(6):
-            planes = upright(SETTINGS.planes(some[column * 7]), SETTINGS).astype(float)
-            total = np.minimum(planes.sum(axis=0) / 12, 1)
-            moment = planes[22:25].max(axis=0)
-            grid[2 * row, column].imshow(colour_image(total[0], total[1]))
-            grid[2 * row, column].set_title(f"{text}, 2 s", fontsize=9)
-            grid[2 * row + 1, column].imshow(colour_image(moment[0], moment[1]))
-            grid[2 * row + 1, column].set_title(f"{text}, 550-625 ms", fontsize=9)
-    for axes in grid.ravel():
-        axes.set(xticks=[], yticks=[])
-    figure.suptitle("Recordings of zeros, different images (red: ON, blue: OFF)")
+            planes = SETTINGS.upright(SETTINGS.planes(some[column * 7])).astype(float)
+            total, moment = planes.sum(axis=0), planes[22:25].max(axis=0)
+            plot.picture(total, largest=12, axes=grid[2 * row, column], title=f"{text}, 2 s")
+            plot.picture(moment, largest=1, axes=grid[2 * row + 1, column], title=f"{text}, 550-625 ms")
+    figure.suptitle("Recordings of zeros, different images (orange: ON, blue: OFF)")
     save(figure, "pictures")
 
     figure = Figure(figsize=(13, 4), layout="constrained")

@@ -124,7 +124,7 @@ def commands(group, words="gemsnn"):
 def test_every_command_is_in_the_table_of_commands_and_its_help_has_an_example():
     table = (ROOT / "docs" / "commands.md").read_text()
     found = dict(commands(typer.main.get_command(app)))
-    assert len(found) == 8
+    assert len(found) == 9
     for words, command in found.items():
         assert f"| `{words} " in table
         assert f"Example: {words} " in command.help

@@ -339,3 +339,48 @@ def test_the_model_of_a_training_run_can_be_loaded(tmp_path):
     classifier = SpikingClassifier.load(tmp_path / "run" / "best.safetensors")
     expected = RunDirectory(tmp_path / "run").load_model().predict(X)
     assert np.array_equal(classifier.predict_proba(X), expected.probabilities)
+
+
+# ---- sets with a guarantee
+
+
+def test_calibrated_sets_are_those_of_the_model_and_stay_with_it(tmp_path):
+    X, y = toy.examples(90, seed=2)
+    classifier = gemsnn.SpikingClassifier(n_hidden=4, epochs=1).fit(X[:30], y[:30])
+    assert classifier.calibrate(X[30:60], y[30:60], alpha=0.2, checkpoints=3) is classifier
+    sets = classifier.predict_set(X[60:])
+    assert sets.members.shape == (30, 3)
+    expected = classifier.model_.calibration.guarantee.stop(classifier.model_.predict_anytime(X[60:]))
+    assert all(np.array_equal(a, b) for a, b in zip(sets, expected, strict=True))
+    assert classifier.predict_set(X[60:], size=2).steps.mean() <= sets.steps.mean()
+    classifier.save(tmp_path / "calibrated.safetensors")
+    again = gemsnn.SpikingClassifier.load(tmp_path / "calibrated.safetensors")
+    assert all(np.array_equal(a, b) for a, b in zip(sets, again.predict_set(X[60:]), strict=True))
+
+
+def test_examples_that_were_learned_from_are_no_use_for_calibration():
+    X, y = toy.examples(60)
+    classifier = gemsnn.SpikingClassifier(n_hidden=4, epochs=1).fit(X[:30], y[:30])
+    with pytest.raises(gemsnn.DataError, match="10 of the 40 examples in X were learned from"):
+        classifier.calibrate(X[20:], y[20:], 0.2, 3)
+    classifier.partial_fit(X[30:33], y[30:33])
+    with pytest.raises(gemsnn.DataError, match="3 of the 30 examples in X were learned from"):
+        classifier.calibrate(X[30:], y[30:], 0.2, 3)
+    fresh = gemsnn.SpikingClassifier(n_hidden=4).partial_fit(X[:9], y[:9], classes=[2, 5, 7])
+    with pytest.raises(gemsnn.DataError, match="9 of the 60 examples in X were learned from"):
+        fresh.calibrate(X, y)
+
+
+def test_silence_is_nothing_that_was_seen_before():
+    X, y = toy.examples(60)
+    X[[0, 40]] = 0
+    classifier = gemsnn.SpikingClassifier(n_hidden=4, epochs=1).fit(X[:30], y[:30])
+    assert classifier.calibrate(X[30:], y[30:], 0.2, 3).model_.calibration is not None
+
+
+def test_learning_on_takes_the_guarantee_away():
+    X, y = toy.examples(60)
+    classifier = gemsnn.SpikingClassifier(n_hidden=4, epochs=1).fit(X[:30], y[:30]).calibrate(X[30:], y[30:], 0.2, 3)
+    classifier.partial_fit(X[:3], y[:3])
+    with pytest.raises(gemsnn.CheckpointError, match="makes no promise yet"):
+        classifier.predict_set(X)

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "gemsnn"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = (
-    "errors", "_version", "common", "model", "rules", "engine", "learning", "inference", "metrics", "events",
+    "errors", "_version", "common", "plot", "model", "rules", "engine", "learning", "inference", "metrics", "events",
     "training", "experiments", "estimator", "cli",
 )  # fmt: skip
 DOORS = ("__init__", "__main__")  # the package's own: they lead into every room

@@ -7,7 +7,7 @@ from gemsnn._version import __version__
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError, WriteError
 
 if TYPE_CHECKING:
-    from gemsnn import events, inference, learning, metrics, model, rules, training
+    from gemsnn import events, inference, learning, metrics, model, plot, rules, training
     from gemsnn.estimator import GEMClassifier, SpikingClassifier
     from gemsnn.inference import Prediction, log_likelihood, predict, predict_anytime, sample
     from gemsnn.learning import LearnResult, Stream, StreamInfo, learn
@@ -46,6 +46,7 @@ __all__ = [
     "log_likelihood",
     "metrics",
     "model",
+    "plot",
     "predict",
     "predict_anytime",
     "rules",
@@ -53,7 +54,7 @@ __all__ = [
     "training",
 ]
 
-_ROOMS = ("events", "inference", "learning", "metrics", "model", "rules", "training")
+_ROOMS = ("events", "inference", "learning", "metrics", "model", "plot", "rules", "training")
 _HOMES = {
     "model": ("Circuit", "Exponential", "Filter", "Network", "Parameters", "RaisedCosine", "Topology"),
     "rules": ("GEM", "IW", "MB", "Feedback"),

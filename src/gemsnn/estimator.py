@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -16,7 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
-from gemsnn.inference import Prediction
+from gemsnn.inference import Prediction, SetDecisions, recording_key
+from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.model import Filter, Network, Parameters
 from gemsnn.model.checks import spike_array
 from gemsnn.rules import Rule
@@ -81,6 +83,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _preset: str | None = None
+    model_: Model
+    _learned: set[int]
 
     def __init__(
         self,
@@ -169,6 +173,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._set_fitted(
             config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history
         )
+        self._learned = _keys(spikes)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
@@ -185,6 +190,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             config = self._config(self._seed())
             network = config.network(spikes[0].shape[1], len(known))
             self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [])
+            self._learned = set()
         elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             raise ConfigError(f"classes are {self.classes_.tolist()} since the first call; they cannot change")
         self._check_inputs(spikes)
@@ -200,6 +206,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, target, position)
             position += 1
         self._set_fitted(config, self.classes_, self.network_, parameters, self.model_.n_steps, position)
+        self._learned = self._learned | _keys(spikes)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -211,6 +218,39 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """(n, n_classes) probabilities, columns as in ``classes_``."""
         return self._predict(X).probabilities
+
+    def calibrate(
+        self, X: ArrayLike, y: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS
+    ) -> Self:
+        """Give ``predict_set`` its guarantee, from held-out examples; those that were learned from are refused.
+
+        Learning on takes it away again. See :meth:`gemsnn.training.Model.calibrate`.
+        """
+        check_is_fitted(self, "model_")
+        spikes, labels = _checked_pair(X, y)
+        self._check_inputs(spikes)
+        known = len(_keys(spikes) & self._learned)
+        if known:
+            raise DataError(
+                f"{known} of the {len(spikes)} examples in X were learned from, so that they say nothing of examples "
+                "to come: calibrate on others"
+            )
+        config = self._config(self.model_.seed)
+        self.model_ = self.model_.calibrate(
+            spikes, labels, alpha, checkpoints=checkpoints, decoder=config.main_decoder, threads=config.threads
+        )
+        return self
+
+    def predict_set(self, X: ArrayLike, size: int = 1) -> SetDecisions:
+        """Sets of classes that hold the true one with probability 1 - alpha at least; needs ``calibrate``.
+
+        Each example is stopped as soon as its set has no more than ``size`` classes. ``members`` of the result is
+        (n, n_classes), columns as in ``classes_``.
+        """
+        check_is_fitted(self, "model_")
+        spikes = _checked_spikes(X)
+        self._check_inputs(spikes)
+        return self.model_.predict_set(spikes, size, threads=self._config(self.model_.seed).threads)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a safetensors file; ``gemsnn evaluate`` and ``predict`` read it too."""
@@ -228,6 +268,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier._set_fitted(
             config, np.array(model.classes), model.network, model.parameters, model.n_steps, position, []
         )
+        classifier.model_ = replace(classifier.model_, calibration=model.calibration)
+        classifier._learned = set()  # a file does not tell
         return classifier
 
     # ---- inside
@@ -300,6 +342,11 @@ class _Memory:
 
 Spikes = NDArray[np.uint8] | list[NDArray[np.uint8]]
 """(n, T, n_inputs), or (T_i, n_inputs) each."""
+
+
+def _keys(spikes: Spikes) -> set[int]:
+    """Of all examples but silent ones, which are no sign that one was seen before."""
+    return {recording_key(one) for one in spikes if one.any()}
 
 
 def _checked_spikes(X: ArrayLike | Sequence[ArrayLike]) -> Spikes:

@@ -14,9 +14,11 @@ ROOT = Path(__file__).parents[2]
 SMALLER = {
     "data simulate": ["--per-class", "4", "2", "--aedat", "path/to/mnist-dvs"],
     "train": ["--hidden", "5", "--epochs", "1"],
+    "calibrate": ["--alpha", "0.5", "--checkpoints", "1"],
     "evaluate": ["--samples", "2"],
 }
-ORDER = ["data simulate", "data info", "data show", "data import", "train", "evaluate", "predict"]
+ORDER = ["data simulate", "data info", "data show", "data complete", "data import", "train", "calibrate", "evaluate"]
+ORDER += ["predict"]
 
 
 def walk(group, words=()):

@@ -5,28 +5,20 @@ import pytest
 
 from gemsnn import ConfigError, WriteError
 from gemsnn.events import mnist_dvs_preprocessing, nmnist_preprocessing
-from gemsnn.events.pictures import colour_image, save_picture, upright
+from gemsnn.events.pictures import save_picture
 from gemsnn.events.records import Events, make_events
 
 
 def test_mnist_dvs_is_turned_so_that_x_runs_down_and_y_to_the_left() -> None:
     choices = mnist_dvs_preprocessing()
-    picture = upright(choices.planes(make_events([50], [70], [0], [1])), choices)
+    picture = choices.upright(choices.planes(make_events([50], [70], [0], [1])))
     assert np.argwhere(picture[0, 1]).tolist() == [[50 - 48, 73 - 70]]
 
 
 def test_nmnist_is_drawn_as_it_is() -> None:
     choices = nmnist_preprocessing()
-    picture = upright(choices.planes(make_events([5], [30], [0], [0])), choices)
+    picture = choices.upright(choices.planes(make_events([5], [30], [0], [0])))
     assert np.argwhere(picture[0, 0]).tolist() == [[30, 5]]
-
-
-def test_silence_is_white_on_is_red_and_off_is_blue() -> None:
-    off, on = np.array([[0.0, 1.0, 0.0]]), np.array([[0.0, 0.0, 1.0]])
-    white, blue, red = colour_image(off, on)[0]
-    assert white.tolist() == [1, 1, 1]
-    assert blue[2] > blue[0]
-    assert red[0] > red[2]
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf"])

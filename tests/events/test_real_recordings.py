@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from gemsnn.events import bin_events, mnist_dvs_preprocessing, nmnist_preprocessing, read_aedat, read_nmnist
-from gemsnn.events.pictures import upright
 from gemsnn.events.records import Events
 
 
@@ -53,7 +52,7 @@ def test_mnist_dvs_zeros_stand_upright_and_lean_right_as_handwriting_does(zeros:
     choices = mnist_dvs_preprocessing()
     slants, tall = [], []
     for e in zeros:
-        picture = upright(choices.planes(e).sum(axis=(0, 1)), choices).astype(float)
+        picture = choices.upright(choices.planes(e).sum(axis=(0, 1))).astype(float)
         row, column = np.mgrid[:26, :26]
         (vertical, mixed), (_, horizontal) = np.cov(row.ravel(), column.ravel(), fweights=picture.ravel().astype(int))
         slants.append(mixed)

@@ -19,7 +19,6 @@ from gemsnn.events import (
 )
 from gemsnn.events.aedat import read_aedat_header
 from gemsnn.events.calibration import MNIST_DVS_SCALE_4
-from gemsnn.events.pictures import upright
 from gemsnn.events.records import Events
 from gemsnn.events.simulated import Simulated, mnist_images, plan
 
@@ -68,7 +67,7 @@ def test_digits_stand_upright() -> None:
     image = np.zeros((28, 28))
     image[5:23, 4:8] = image[5:9, 4:22] = 1.0  # a long stroke on the left, a shorter one at the top
     choices = mnist_dvs_preprocessing()
-    picture = upright(choices.planes(simulate_recording(image, 0, QUIET)).sum(axis=(0, 1)), choices).astype(float)
+    picture = choices.upright(choices.planes(simulate_recording(image, 0, QUIET)).sum(axis=(0, 1))).astype(float)
     rows, columns = np.average(np.mgrid[:26, :26], axis=(1, 2), weights=np.broadcast_to(picture, (2, 26, 26)))
     assert rows < 12
     assert columns < 12

@@ -12,10 +12,12 @@ from browser import Browser, find_chromium
 from made_up_results import made_up
 
 import gemsnn.experiments.report as parts
+from gemsnn.common.page import escape
 from gemsnn.common.words import printable
 from gemsnn.experiments import figures, judge
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.report import report
+from gemsnn.plot.panels import INK, save, svg
 
 
 @pytest.fixture(scope="module")
@@ -136,19 +138,19 @@ def test_reliability_puts_the_seeds_together() -> None:
 
 def test_figures_are_files_that_hold_what_was_drawn(results, shown, tmp_path: Path) -> None:
     panels = figures.all_figures(results, shown)["figure-a"]
-    figures.save(panels, tmp_path / "a")
-    svg = ElementTree.parse(tmp_path / "a.svg").getroot()
-    words = " ".join(element.text or "" for element in svg.iter("{http://www.w3.org/2000/svg}text"))
+    save(panels, tmp_path / "a")
+    drawn = ElementTree.parse(tmp_path / "a.svg").getroot()
+    words = " ".join(element.text or "" for element in drawn.iter("{http://www.w3.org/2000/svg}text"))
     assert "compartments K" in words
     width, height = struct.unpack(">II", (tmp_path / "a.png").read_bytes()[16:24])
     assert width > height > 300
 
 
 def test_inline_figures_take_the_pages_ink(results) -> None:
-    svg = figures.inline(figures.costs(results), "costs")
-    assert "currentColor" in svg
-    assert figures.INK not in svg
-    ElementTree.fromstring(svg)
+    drawn = svg(figures.costs(results), "costs")
+    assert "currentColor" in drawn
+    assert INK not in drawn
+    ElementTree.fromstring(drawn)
 
 
 needs_browser = pytest.mark.skipif(find_chromium() is None, reason="no Chromium is installed")
@@ -235,16 +237,16 @@ def test_names_cannot_break_the_page_or_enter_it(label: str) -> None:
     assert "<script" not in text
     assert "\x1b" not in text
     for name in HOSTILE:
-        assert parts.escape(name) in text
+        assert escape(name) in text
 
 
 @pytest.mark.parametrize("label", HOSTILE)
 def test_names_are_drawn_as_they_are_written(label: str, tmp_path: Path) -> None:
     panels = figures.all_figures(made_up(), hostile_example(label, picture=True))["example"]
-    figures.save(panels, tmp_path / "example")
+    save(panels, tmp_path / "example")
     assert (tmp_path / "example.png").exists()
     drawn = [ElementTree.parse(tmp_path / "example.svg").getroot()]
-    drawn += [ElementTree.fromstring(figures.inline(panel, f"panel-{i}")) for i, panel in enumerate(panels)]
+    drawn += [ElementTree.fromstring(svg(panel, f"panel-{i}")) for i, panel in enumerate(panels)]
     for whole in (drawn[0], drawn[-1]):
         words = {element.text for element in whole.iter("{http://www.w3.org/2000/svg}text")}
         assert {printable(name) for name in HOSTILE} <= words

@@ -1,4 +1,4 @@
-"""MB and IW climb their bounds: the exact expectation of their updates is the exact gradient.
+"""MB and IW climb their bounds, GEM the log-likelihood as K grows: the exact expectation of their updates says so.
 
 Both follow from all hidden spike trains of tiny networks, enumerated in plain Python. With gamma = kappa = 1 and
 weights that hardly move, the update of step t is eta sum_k signal_t^k sum_{s <= t} d log p(spikes of step s) / d
@@ -7,7 +7,9 @@ bound on the first t steps, and what it climbs over a sequence is the sum of the
 
     MB   sum_t E[ 1/K sum_k v_t^k ]                    IW   sum_t E[ log 1/K sum_k exp v_t^k ]
 
-where the expectation is over hidden spikes drawn from the network itself.
+where the expectation is over hidden spikes drawn from the network itself. GEM weighs what the network itself drew by
+how well it explains the visible spikes, so that with more compartments its mean comes nearer to that under the
+posterior, which is the gradient of the log-likelihood, sum_t log p(x_1 .. x_t).
 """
 
 import itertools
@@ -169,3 +171,47 @@ def test_centred_gem_has_the_expectation_of_gem(name):
         for centred in (False, True)
     )
     assert_the_same(centred, plain)
+
+
+def log_likelihoods(network, inputs, targets):
+    """sum_t log p(x_1 .. x_t), exactly."""
+
+    def value(parameters):
+        _, _, probability, log_visible = combinations(network, parameters, inputs, targets, 1)
+        return float(np.log(probability @ np.exp(np.cumsum(log_visible[:, 0], axis=1))).sum())
+
+    return value
+
+
+def of_hidden(network, arrays):
+    return np.concatenate([array[: network.n_hidden].ravel() for array in arrays])
+
+
+def of_visible(network, arrays):
+    return np.concatenate([array[network.n_hidden :].ravel() for array in arrays])
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_with_each_compartment_gem_comes_nearer_to_the_gradient_of_the_log_likelihood(name):
+    network, parameters, inputs, targets = problem(name)
+    aim = gradient(network, parameters, log_likelihoods(network, inputs, targets))
+    most = 2 if network.n_hidden > 1 else 3
+    updates = [
+        expected_update(network, parameters, gemsnn.GEM(ETA, kappa=1, gamma=1), inputs, targets, K, "compiled")
+        for K in range(1, most + 1)
+    ]
+    # Alone, a compartment is always the best: hidden neurons then learn nothing but noise.
+    assert np.abs(of_hidden(network, updates[0])).max() < 1e-5
+    for part in (of_hidden, of_visible):
+        far = [np.linalg.norm(part(network, update) - part(network, aim)) for update in updates]
+        assert (np.diff(far) < -0.03 * far[0]).all(), part
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_running_mean_that_mb_compares_with_hardly_turns_its_update(name):
+    """It remembers the same compartment's past, so that it is no baseline without bias; but a small bias it is."""
+    network, parameters, inputs, targets = problem(name)
+    aim = of_hidden(network, gradient(network, parameters, sum_of_bounds(network, inputs, targets, 1, mean_bound)))
+    rule = gemsnn.MB(ETA, kappa=1, gamma=1)
+    mean = of_hidden(network, expected_update(network, parameters, rule, inputs, targets, 1, "compiled"))
+    assert mean @ aim > 0.999 * np.linalg.norm(mean) * np.linalg.norm(aim)

@@ -6,6 +6,7 @@ import typer
 
 from gemsnn._version import __version__
 from gemsnn.cli import data
+from gemsnn.cli.calibrate import calibrate
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-for command in (train, evaluate, predict, reproduce):
+for command in (train, calibrate, evaluate, predict, reproduce):
     app.command()(command)
 
 

@@ -35,6 +35,18 @@ class _Polarity(StrEnum):
     SEPARATE = "separate"
 
 
+class _Task(StrEnum):
+    CLASSES = "classes"
+    COMPLETION = "completion"
+
+
+class _Half(StrEnum):
+    LEFT = "left"
+    RIGHT = "right"
+    TOP = "top"
+    BOTTOM = "bottom"
+
+
 class _DigitsCommand(TyperCommand):
     """Lets `--digits` take several values, as in `--digits 0 1 2`."""
 
@@ -163,6 +175,13 @@ def simulate(
     aedat: Annotated[
         Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")
     ] = None,
+    task: Annotated[
+        _Task,
+        typer.Option(help="What is desired: each recording's class, or its other half (see gemsnn data complete)."),
+    ] = _Task.CLASSES,
+    half: Annotated[
+        _Half | None, typer.Option(help="Of completion: which half is to be completed; right if not given.")
+    ] = None,
     force: _Force = False,
 ) -> None:
     """Simulate a DVS that watches moving MNIST digits, calibrated on real MNIST-DVS recordings.
@@ -177,9 +196,12 @@ def simulate(
     _refuse_existing(out, force)
     wanted = digits or [0, 1, 2]
     choices = _changed(mnist_dvs_preprocessing(4), polarity, bin_ms, steps)
-    with _progress("simulating", len(set(wanted)) * sum(per_class)) as advance:
+    with (
+        _as_task(out, task, half) as whole,
+        _progress("simulating", len(set(wanted)) * sum(per_class)) as advance,
+    ):
         simulate_prepared(
-            out,
+            whole,
             digits=wanted,
             per_class=per_class,
             seed=seed,
@@ -189,6 +211,61 @@ def simulate(
             advance=advance,
         )
     say(f"wrote {out}: SIMULATED recordings, no camera saw them")
+
+
+@contextmanager
+def _as_task(out: Path, task: _Task, half: _Half | None) -> Iterator[Path]:
+    """Where to write whole recordings: the file itself, or one beside it that is made into a completion task."""
+    from gemsnn.events import complete_prepared
+
+    if task is _Task.CLASSES:
+        if half is not None:
+            raise ConfigError(f"--half {half.value} belongs to --task completion")
+        yield out
+        return
+    whole = out.with_name(f".{out.name}.whole")
+    try:
+        yield whole
+        complete_prepared(whole, out, half=(half or _Half.RIGHT).value)
+    finally:
+        whole.unlink(missing_ok=True)
+
+
+@app.command()
+def complete(
+    file: Annotated[Path, typer.Argument(metavar="IN.h5", help="A prepared file with whole recordings.")],
+    out: _Out,
+    half: Annotated[
+        _Half | None,
+        typer.Option(help="The half of the picture, as `gemsnn data show` draws it, to complete; right if not given."),
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST:END", help="Instead of a half: the inputs from FIRST to before END."),
+    ] = None,
+    force: _Force = False,
+) -> None:
+    """Make a completion task: a part of each recording stays input, the rest becomes the spikes to produce.
+
+    `gemsnn train` then learns to complete recordings, and `gemsnn evaluate` tells how well, with pictures.
+
+    Example: gemsnn data complete digits.h5 --half right --out halves.h5
+    """
+    from gemsnn.events import complete_prepared, open_prepared
+
+    _refuse_existing(out, force)
+    complete_prepared(file, out, half=None if half is None else half.value, inputs=_range(inputs))
+    with open_prepared(out) as data:
+        say(f"wrote {out}: {data.n_inputs} inputs are given, {data.n_visible} visible neurons are to be completed")
+
+
+def _range(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    first, colon, end = text.partition(":")
+    if not (colon and first.isdecimal() and end.isdecimal()):
+        raise ConfigError(f"--inputs {text}: write it as FIRST:END, for example --inputs 0:100")
+    return int(first), int(end)
 
 
 @app.command()

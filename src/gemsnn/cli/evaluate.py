@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gemsnn.cli.output import print_table
+from gemsnn.cli.output import print_table, say
 from gemsnn.cli.train import DECODER_HELP, decoder_names
 from gemsnn.errors import DataError
 
@@ -37,12 +37,24 @@ DecoderOption = Annotated[
 Threads = Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on it.")]
 
 
+SetSize = Annotated[
+    int, typer.Option(min=1, help="Of a calibrated model: stop as soon as the set has no more than so many classes.")
+]
+
+
+def model_file(run: Path, which: ModelName | None) -> Path:
+    """The file of a model, given it or its run directory."""
+    from gemsnn.training import RunDirectory
+
+    return run if run.is_file() else RunDirectory(run).find_model(None if which is None else which.value)
+
+
 def load(run: Path, which: ModelName | None, decoder: str | None, compartments: int | None) -> tuple[Any, Any]:
     """The model of a run directory or file, and how to read it out."""
-    from gemsnn.training import RunDirectory, load_model
+    from gemsnn.training import load_model
     from gemsnn.training.config import checked_decoder
 
-    model = load_model(run) if run.is_file() else RunDirectory(run).load_model(None if which is None else which.value)
+    model = load_model(model_file(run, which))
     chosen = model.decoder.model_dump()
     if decoder is not None:
         chosen["kind"] = decoder
@@ -63,10 +75,14 @@ def evaluate(
     split: Annotated[SplitName, typer.Option(help="Which examples of a prepared file.")] = SplitName.TEST,
     samples: Annotated[int, typer.Option(min=1, max=1024, help="Realisations behind the log-likelihood.")] = 20,
     bins: Annotated[int, typer.Option(min=1, max=1000, help="Bins of the calibration error.")] = 10,
+    set_size: SetSize = 1,
     threads: Threads = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Log-likelihood, accuracy, calibration, spikes and communication of a trained model.
+
+    Of a model that `gemsnn calibrate` gave a guarantee also: coverage and size of its sets of classes, on the examples
+    that were not calibrated on, and what stopping early saves.
 
     Example: gemsnn evaluate runs/first --data digits.h5 --compartments 2 --decoder likelihood
     """
@@ -78,7 +94,7 @@ def evaluate(
     options = {"likelihood_samples": samples, "n_bins": bins, "threads": threads}
     if data.is_dir():
         check_recordings_fit(trained, run)
-        figures = _measure(trained, how, FolderExamples(trained, data), **options)
+        figures = _measure(trained, how, FolderExamples(trained, data), set_size, **options)
     else:
         with open_prepared(data) as prepared:
             check_fit(trained, prepared)
@@ -86,7 +102,7 @@ def evaluate(
             if not len(part):
                 raise DataError(f"{data}: the {split.value} split is empty, so there is nothing to evaluate on")
             about |= {"fingerprint": prepared.fingerprint, "split": split.value}
-            figures = _measure(trained, how, part, **options)
+            figures = _measure(trained, how, part, set_size, **options)
     result = {**about, "likelihood_samples": samples, **figures}
     if "communication" in trained.about:  # what the rule sends at each step of learning
         result["communication"] = trained.about["communication"]
@@ -96,14 +112,33 @@ def evaluate(
         _print(result)
 
 
-def _measure(model: Any, how: Any, examples: Any, **options: Any) -> dict[str, Any]:
+def _measure(model: Any, how: Any, examples: Any, size: int, **options: Any) -> dict[str, Any]:
     import numpy as np
 
+    from gemsnn.training.calibration import measure_sets
     from gemsnn.training.evaluation import evaluate as measure
-    from gemsnn.training.randomness import Purpose, derived_seed
 
-    seed = derived_seed(model.seed, Purpose.PREDICT)
-    return measure(model.network, model.parameters, examples, np.arange(len(examples)), [how], seed=seed, **options)
+    network, everything, seed = (model.network, model.parameters), np.arange(len(examples)), model.prediction_seed
+    figures = measure(*network, examples, everything, [how], seed=seed, **options)
+    if promises(model, how):
+        threads = options["threads"]
+        figures["sets"] = measure_sets(
+            *network, model.calibration, examples, everything, size=size, seed=seed, threads=threads
+        )
+    return figures
+
+
+def promises(model: Any, how: Any) -> bool:
+    """Whether the model answers with sets; it is said if it does not because of the decoder."""
+    if model.calibration is None:
+        return False
+    meant = model.calibration.decoder
+    if meant != how:
+        say(
+            f"no sets: the model was calibrated for the {meant.kind} decoder with {meant.compartments} compartments",
+            error=True,
+        )
+    return bool(meant == how)
 
 
 FIGURES = (
@@ -132,6 +167,8 @@ def _print(result: dict[str, Any]) -> None:
         table.add_row(f"communication: {name.replace('_', ' ')}", str(count))
     read_out = f"{result['decoder']} decoder, " if "decoder" in result else ""
     print_table(table, f"{result['model']} on {result['data']}: {read_out}{result['compartments']} compartments")
+    if "sets" in result:
+        _print_sets(result["sets"])
     if "reliability" not in result:
         return
     bins = Table()
@@ -143,3 +180,32 @@ def _print(result: dict[str, Any]) -> None:
         if count:
             bins.add_row(f"{i / n:.2f} to {(i + 1) / n:.2f}", str(count), f"{confidence:.3f}", f"{accuracy:.3f}")
     print_table(bins, "Reliability")
+
+
+def _print_sets(sets: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    promise = 100 * (1 - sets["alpha"])
+    title = f"Sets with a guarantee: coverage of at least {promise:g} %, from {sets['recordings']} recordings"
+    if not sets["examples"]:
+        say(f"{title}. All examples were calibrated on, so that there is none to judge it by")
+        return
+    table = Table(show_header=False)
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    without = f" (without {sets['calibrated_on']} calibrated on)" if sets["calibrated_on"] else ""
+    low, high = (100 * end for end in sets["interval"])
+    table.add_row(f"examples{without}", str(sets["examples"]))
+    table.add_row(
+        "sets that hold the true class (95 % interval)", f"{100 * sets['coverage']:.1f} % ({low:.1f} to {high:.1f})"
+    )
+    table.add_row("classes in a set", f"{sets['mean_size']:.2f}")
+    for size, count in enumerate(sets["sizes"]):
+        if count:
+            table.add_row(f"  sets of {size}", str(count))
+    classes = "one class" if sets["size"] == 1 else f"{sets['size']} classes"
+    table.add_row(f"stopped before the end, at {classes} or fewer", f"{100 * sets['stopped_early']:.1f} %")
+    table.add_row("time steps seen, of all", f"{sets['steps']:.1f} of {sets['steps_to_the_end']:.1f}")
+    spikes = f"{sets['hidden_spikes']:.0f} of {sets['hidden_spikes_to_the_end']:.0f}"
+    table.add_row("hidden spikes spent, of all", spikes)
+    print_table(table, title)

@@ -55,6 +55,7 @@ def check_fit(model: Any, data: Any) -> None:
         f"{what} {ours!r} in the model, {theirs!r} in the data"
         for what, ours, theirs in (
             ("inputs", model.network.n_inputs, data.n_inputs),
+            ("visible neurons", model.network.n_visible, data.n_visible),
             ("classes", list(model.classes), list(data.classes)),
         )
         if ours != theirs

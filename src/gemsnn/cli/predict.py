@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, Which, load
+from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, promises
 from gemsnn.cli.output import print_table, say
-from gemsnn.errors import GemsnnError
+from gemsnn.errors import DataError, GemsnnError
 
 
 def predict(
@@ -20,9 +20,12 @@ def predict(
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
+    set_size: SetSize = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per recording, not a table.")] = False,
 ) -> None:
     """Class, confidence and runner-up for recordings, preprocessed as the run's training data were.
+
+    A model that `gemsnn calibrate` gave a guarantee adds the set of classes at which it would have stopped, and when.
 
     A file that cannot be read is reported and the others go on; the exit code is then 1.
 
@@ -34,14 +37,18 @@ def predict(
     from gemsnn.events.container import is_prepared
 
     trained, how = load(run, model, decoder, compartments)
+    if not trained.classes:
+        raise DataError(f"{run}: learned spike patterns, not classes; see what it makes of data by gemsnn evaluate")
     if not all(map(is_prepared, files)):
         check_recordings_fit(trained, run)
     table = Table()
-    for column, side in (("file", "left"), ("class", "right"), ("confidence", "right"), ("runner-up", "left")):
+    size = set_size if promises(trained, how) else None
+    columns = [("file", "left"), ("class", "right"), ("confidence", "right"), ("runner-up", "left")]
+    for column, side in [*columns, *([("set", "left"), ("stopped after", "right")] if size else [])]:
         table.add_column(column, justify=side, overflow="fold")  # type: ignore[arg-type]
     total = failed = 0
     for file in files:
-        for answer in _answers(trained, how, file):
+        for answer in _answers(trained, how, size, file):
             total += 1
             if "error" in answer:
                 failed += 1
@@ -49,7 +56,7 @@ def predict(
             if as_json:
                 typer.echo(json.dumps(answer))
             else:
-                table.add_row(*_row(answer))
+                table.add_row(*_row(answer, size))
     if not as_json:
         print_table(table, f"{run}: {how.kind} decoder, {how.compartments} compartments")
     if failed:
@@ -57,7 +64,7 @@ def predict(
         raise typer.Exit(1)
 
 
-def _answers(model: Any, how: Any, path: Path) -> Iterator[dict[str, Any]]:
+def _answers(model: Any, how: Any, size: int | None, path: Path) -> Iterator[dict[str, Any]]:
     """One answer per recording, or what is wrong with it."""
     from gemsnn.cli.inputs import prepared_examples, read_inputs, recordings_in
     from gemsnn.events.container import is_prepared
@@ -65,7 +72,7 @@ def _answers(model: Any, how: Any, path: Path) -> Iterator[dict[str, Any]]:
     try:
         if is_prepared(path):
             for name, inputs in prepared_examples(model, path):
-                yield _answer(model, how, name, inputs, [])
+                yield _answer(model, how, size, name, inputs, [])
             return
         files = recordings_in(path)
     except GemsnnError as error:
@@ -73,13 +80,13 @@ def _answers(model: Any, how: Any, path: Path) -> Iterator[dict[str, Any]]:
         return
     for file in files:
         try:
-            yield _answer(model, how, str(file), *read_inputs(model, file))
+            yield _answer(model, how, size, str(file), *read_inputs(model, file))
         except GemsnnError as error:
             yield {"file": str(file), "error": str(error)}
 
 
-def _answer(model: Any, how: Any, name: str, inputs: Any, warnings: list[str]) -> dict[str, Any]:
-    """Of one recording; it does not depend on which others are asked about."""
+def _answer(model: Any, how: Any, size: int | None, name: str, inputs: Any, warnings: list[str]) -> dict[str, Any]:
+    """Of one recording; it does not depend on which others are asked about. ``size`` is None if there are no sets."""
     found = model.predict(inputs[None], how)
     labels = [str(label) for label in model.classes]
     answer = {
@@ -91,13 +98,22 @@ def _answer(model: Any, how: Any, name: str, inputs: Any, warnings: list[str]) -
         "decoder": how.kind,
         "compartments": how.compartments,
     }
+    if size is not None:
+        stopped = model.predict_set(inputs[None], size)
+        members = [label for label, inside in zip(model.classes, stopped.members[0], strict=True) if inside]
+        answer |= {"set": members, "alpha": model.calibration.guarantee.alpha}
+        answer |= {"stopped_after": int(stopped.steps[0]), "steps": len(inputs)}
     return {**answer, "warnings": warnings} if warnings else answer
 
 
-def _row(answer: dict[str, Any]) -> tuple[str, ...]:
+def _row(answer: dict[str, Any], size: int | None) -> tuple[str, ...]:
+    sets = () if size is None else ("", "")
     if "error" in answer:
-        return answer["file"], "-", "-", "could not be read"
+        return answer["file"], "-", "-", "could not be read", *sets
     chosen = str(answer["class"])
     others = {label: p for label, p in answer["probabilities"].items() if label != chosen}
     second = max(others, key=lambda label: others[label])
-    return answer["file"], chosen, f"{answer['confidence']:.3f}", f"{second}: {others[second]:.3f}"
+    if size is not None:
+        members = ", ".join(map(str, answer["set"])) or "none fits"
+        sets = f"{{{members}}}", f"{answer['stopped_after']} of {answer['steps']} steps"
+    return answer["file"], chosen, f"{answer['confidence']:.3f}", f"{second}: {others[second]:.3f}", *sets

@@ -99,19 +99,22 @@ class Uniforms:
 
 
 class Given:
-    """Uniforms in [0, 1] that somebody chose, (T, K, n)."""
+    """Uniforms in [0, 1] that somebody chose, (T, K, n), handed out step after step."""
 
     def __init__(self, uniforms: NDArray[np.float64]) -> None:
-        self._uniforms = uniforms
+        self._uniforms, self._position = uniforms, 0
 
     def draw(self, n_steps: int) -> NDArray[np.float64]:
-        """The first ``n_steps`` of them."""
-        return self._uniforms[:n_steps]
+        """The next ``n_steps`` of them, or as many as are left."""
+        self._position += n_steps
+        return self._uniforms[self._position - n_steps : self._position]
 
     def draw_logits(self, out: NDArray[Any]) -> None:
-        """Write log(u / (1 - u)) to the (T, K, n) ``out``."""
+        """Write log(u / (1 - u)) to the first steps of the (n_steps, K, n) ``out``, as many as are left."""
+        uniforms = self.draw(len(out))
+        out = out[: len(uniforms)]
         with np.errstate(divide="ignore"):
-            np.divide(self._uniforms, 1 - self._uniforms, out=out, casting="same_kind")
+            np.divide(uniforms, 1 - uniforms, out=out, casting="same_kind")
             np.log(out, out=out)
         # A uniform of 0 is below every sigmoid that is not itself 0 in double precision.
         np.maximum(out, LEAST_POTENTIAL, out=out)

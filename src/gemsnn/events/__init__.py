@@ -3,6 +3,7 @@
 from gemsnn.events.aedat import read_aedat, write_aedat
 from gemsnn.events.binning import Preprocessing, bin_events
 from gemsnn.events.columns import GuessWarning
+from gemsnn.events.completion import complete_prepared
 from gemsnn.events.datasets import (
     find_dataset,
     find_folder,
@@ -34,6 +35,7 @@ __all__ = [
     "Split",
     "as_events",
     "bin_events",
+    "complete_prepared",
     "find_dataset",
     "find_folder",
     "find_mnist_dvs",

@@ -116,6 +116,13 @@ class Preprocessing(BaseModel):
         spikes = self.spikes(events, name)
         return spikes.to_array(2 * self.n_rows * self.n_columns).reshape(spikes.n_steps, 2, *self.grid)
 
+    def upright(self, planes: NDArray[Any]) -> NDArray[Any]:
+        """Turn cells (..., n_rows, n_columns) as pictures are drawn, (..., height, width)."""
+        if self.orientation == "mnist-dvs":
+            # Down is our x, and right is falling y: transpose, then mirror.
+            return np.swapaxes(planes, -1, -2)[..., ::-1]
+        return planes
+
     def spikes(self, events: Events, name: str = "events") -> SpikeList:
         """Turn events into a list of spikes, both polarities apart: index = plane * n_rows * n_columns + cell.
 

@@ -25,9 +25,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -36,6 +35,9 @@ from gemsnn._version import __version__
 from gemsnn.common.files import open_regular
 from gemsnn.errors import DataError
 from gemsnn.events.spikelist import SPIKE_DTYPE
+
+if TYPE_CHECKING:
+    import h5py  # only writing needs it, and it takes long to import
 
 FORMAT = b"gemsnn prepared data, format 2\n"
 USER_BLOCK = 512
@@ -142,12 +144,16 @@ class _Image(io.RawIOBase):
 @contextmanager
 def _structure(count: int, image: _Image) -> Iterator[tuple[h5py.File, Any]]:
     """An HDF5 file in an image, with room for so many spikes."""
+    import h5py
+
     with h5py.File(image, "w", userblock_size=USER_BLOCK) as file:
         yield file, _dataset(file, "spikes", (count,), SPIKE_DTYPE)
 
 
 def _dataset(file: h5py.File, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """A data set whose bytes lie in one piece, at a place that is known at once."""
+    import h5py
+
     choices = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     choices.set_layout(h5py.h5d.CONTIGUOUS)
     choices.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -163,6 +169,8 @@ def _add_array(file: h5py.File, name: str, array: NDArray[Any]) -> int:
     made = _dataset(file, name, array.shape, array.dtype)
     if not array.size:
         return 0
+    import h5py
+
     made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(array))
     return int(made.get_offset())
 

@@ -4,11 +4,12 @@ libhdf5 reads these files, and can hang or crash on damaged ones: of a file that
 to other files, and data sets whose bytes lie outside the file, are refused.
 """
 
+from __future__ import annotations
+
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import h5py
 from numpy.typing import NDArray
 
 from gemsnn.common.files import open_regular
@@ -16,6 +17,9 @@ from gemsnn.errors import DataError
 from gemsnn.events.columns import events_from_columns
 from gemsnn.events.numpy_files import MOST_COMPRESSED
 from gemsnn.events.records import Events
+
+if TYPE_CHECKING:
+    import h5py  # takes long to import, and few need it
 
 _PLACES = ("", "events", "CD", "CD/events")
 
@@ -30,6 +34,8 @@ def read_hdf5(path: str | PathLike[str]) -> Events:
     (n,) structured array
         Fields x, y, t in microseconds, p (1 for ON), in order of time.
     """
+    import h5py
+
     name = str(path)
     try:
         with open_regular(Path(path)) as stream, h5py.File(stream, "r") as file:
@@ -50,6 +56,8 @@ def read_hdf5(path: str | PathLike[str]) -> Events:
 
 def _columns(file: h5py.File) -> dict[str, Any]:
     """The columns of events, by name: data sets, or fields of one."""
+    import h5py
+
     for place in _PLACES:
         found = _own(file, place)
         if isinstance(found, h5py.Dataset) and found.dtype.names:
@@ -63,6 +71,8 @@ def _columns(file: h5py.File) -> dict[str, Any]:
 
 def _own(group: h5py.Group, place: str) -> Any:
     """What lies there, if it lies in this file."""
+    import h5py
+
     for part in place.split("/") if place else ():
         if not isinstance(group, h5py.Group) or part not in list(group):
             return None

@@ -37,6 +37,7 @@ def write_prepared(
     classes: Sequence[Label] | None = None,
     names: Sequence[str] | None = None,
     grid: tuple[int, int] | None = None,
+    target_grid: tuple[int, int] | None = None,
     preprocessing: Preprocessing | None = None,
     source: str = "arrays",
     attributes: Mapping[str, Any] | None = None,
@@ -65,6 +66,8 @@ def write_prepared(
     grid
         (rows, columns), if the inputs are pixels: n_inputs = planes x rows x columns, the column running fastest.
         Examples can then be drawn, and moved while learning.
+    target_grid
+        The same for `targets`, if they are pictures.
     preprocessing
         How events become spikes; tells the grid, too.
     source
@@ -100,8 +103,10 @@ def write_prepared(
     shape = grid if preprocessing is None else preprocessing.grid
     if grid is not None and shape is not None and tuple(grid) != tuple(shape):
         raise ShapeError(f"grid = {grid}: the preprocessing gives {shape}; leave grid out")
-    if shape is not None and (len(shape) != 2 or min(shape) < 1 or n_inputs % (shape[0] * shape[1])):
-        raise ShapeError(f"grid = {shape}: {n_inputs} inputs are not planes of so many rows and columns")
+    _check_grid("grid", shape, n_inputs, "inputs")
+    if target_grid is not None and targets is None:
+        raise DataError("target_grid belongs to targets; labels have none")
+    _check_grid("target_grid", target_grid, wanted.n_visible, "visible neurons")
     content = Content(
         n_inputs=n_inputs,
         n_planes=2 if first.dtype.names and preprocessing and preprocessing.polarity == "merged" else 1,
@@ -109,6 +114,7 @@ def write_prepared(
         desired=wanted.kind,
         classes=wanted.classes,
         grid=None if shape is None else [int(side) for side in shape],
+        target_grid=None if target_grid is None else [int(side) for side in target_grid],
         preprocessing=None if preprocessing is None else preprocessing.to_dict(),
         attributes=plain({"source": source, "simulated": False, "split": recorded, **(attributes or {})}),
     )
@@ -132,6 +138,11 @@ def write_prepared(
             writer.add(example._replace(target=wanted.target(i, example.spikes.n_steps, name)))
         if next(examples, None) is not None:
             raise DataError(f"X holds more examples than {given}, which has {n}")
+
+
+def _check_grid(name: str, grid: tuple[int, int] | None, n: int, what: str) -> None:
+    if grid is not None and (len(grid) != 2 or min(grid) < 1 or n % (grid[0] * grid[1])):
+        raise ShapeError(f"{name} = {grid}: {n} {what} are not planes of so many rows and columns")
 
 
 class _Desired(NamedTuple):

@@ -11,25 +11,6 @@ from gemsnn.common.files import writing
 from gemsnn.errors import ConfigError
 from gemsnn.events.binning import Preprocessing
 
-ON_COLOUR = np.array([0.80, 0.25, 0.11])
-OFF_COLOUR = np.array([0.10, 0.35, 0.70])
-
-
-def upright(planes: NDArray[np.generic], preprocessing: Preprocessing | None) -> NDArray[np.generic]:
-    """Turn arrays (..., n_rows, n_columns) so that a digit stands upright, as (..., height, width)."""
-    if preprocessing is not None and preprocessing.orientation == "mnist-dvs":
-        # Down is our x, and right is falling y: transpose, then mirror.
-        return np.swapaxes(planes, -1, -2)[..., ::-1]
-    return planes
-
-
-def colour_image(off: NDArray[np.floating], on: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Two intensities in 0..1, (height, width) each, as one RGB picture on white: blue is OFF, red is ON."""
-    white = np.ones(3)
-    image: NDArray[np.float64] = white - on[..., None] * (white - ON_COLOUR) - off[..., None] * (white - OFF_COLOUR)
-    np.clip(image, 0.0, 1.0, out=image)
-    return image
-
 
 def save_picture(
     planes: NDArray[np.bool_], preprocessing: Preprocessing | None, out: str | PathLike[str], *, title: str = ""
@@ -50,23 +31,25 @@ def save_picture(
     from matplotlib.animation import FuncAnimation, PillowWriter
     from matplotlib.figure import Figure
 
+    from gemsnn import plot
+    from gemsnn.plot.axes import two_colours
+
     file, suffix = _check_ending(out)
-    frames = upright(planes, preprocessing).astype(np.float64)
-    legend = "red ON, blue OFF"
+    frames = (planes if preprocessing is None else preprocessing.upright(planes)).astype(np.float64)
+    legend = "orange ON, blue OFF"
     if frames.shape[1] != 2:
         merged = frames.max(axis=1)
-        frames, legend = np.stack([np.zeros_like(merged), merged], axis=1), "red: spikes"
+        frames, legend = np.stack([np.zeros_like(merged), merged], axis=1), "orange: spikes"
     time = _steps if preprocessing is None else _milliseconds(preprocessing.bin_us / 1000)
     with writing(file):
         if suffix == ".gif":
             figure = Figure(figsize=(4, 4.4), layout="constrained")
             axes = figure.add_subplot()
-            image = axes.imshow(colour_image(frames[0, 0], frames[0, 1]))
-            axes.set(xticks=[], yticks=[])
-            caption = axes.set_title(title, fontsize=9, parse_math=False)
+            plot.picture(frames[0], axes=axes, title=title)
+            (image,), caption = axes.images, axes.title
 
             def draw(step: int) -> list[object]:
-                image.set_data(colour_image(frames[step, 0], frames[step, 1]))
+                image.set_data(two_colours(*frames[step]))
                 caption.set_text(f"{title}\n{time(step)} ({legend})")
                 return [image, caption]
 
@@ -76,16 +59,10 @@ def save_picture(
             return
         figure = Figure(figsize=(11, 4.2), layout="constrained")
         whole, *parts = figure.subplots(1, 4, width_ratios=[1.6, 1, 1, 1])
-        counts = frames.sum(axis=0)
-        scale = max(1.0, float(np.percentile(counts, 99.5)))
-        whole.imshow(colour_image(np.minimum(counts[0] / scale, 1), np.minimum(counts[1] / scale, 1)))
-        whole.set_title(f"all {time(len(frames))}")
+        plot.picture(frames.sum(axis=0), axes=whole, title=f"all {time(len(frames))}")
         for axes, start in zip(parts, np.linspace(0, len(frames), 4)[:3].astype(int), strict=True):
             window = frames[start : start + max(1, len(frames) // 20)].max(axis=0)
-            axes.imshow(colour_image(window[0], window[1]))
-            axes.set_title(f"from {time(start)}")
-        for axes in (whole, *parts):
-            axes.set(xticks=[], yticks=[])
+            plot.picture(window, axes=axes, title=f"from {time(start)}")
         figure.suptitle(f"{title}   {legend}" if title else legend, fontsize=10, parse_math=False)
         figure.savefig(file, dpi=110)
 
@@ -94,17 +71,15 @@ def save_raster(spikes: NDArray[np.bool_], out: str | PathLike[str], *, title: s
     """Draw an example whose inputs lie on no grid, (T, n_inputs), as a raster: `.png`, `.svg` or `.pdf`."""
     from matplotlib.figure import Figure
 
+    from gemsnn import plot
+
     file, suffix = _check_ending(out)
     if suffix == ".gif":
         raise ConfigError(
             f"{file}: an animation needs a grid; write the data with grid=(rows, columns), or draw a .png"
         )
     figure = Figure(figsize=(8, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    step, index = np.nonzero(spikes)
-    axes.scatter(step, index, s=4, marker="|", color=ON_COLOUR, linewidths=0.8)
-    axes.set(xlabel="time step", ylabel="input", xlim=(-0.5, len(spikes) - 0.5), ylim=(spikes.shape[1] - 0.5, -0.5))
-    axes.set_title(title, fontsize=10, parse_math=False)
+    plot.raster(spikes, ylabel="input", axes=figure.add_subplot(), title=title)
     with writing(file):
         figure.savefig(file, dpi=110)
 

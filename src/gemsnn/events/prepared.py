@@ -45,6 +45,8 @@ SPLITS: tuple[SplitName, SplitName] = ("train", "test")
 Label = int | str
 Desired = Literal["label", "labels", "pattern"]
 """What an example asks of the visible neurons: one class, any number of them, or a spike pattern of its own."""
+Half = Literal["left", "right", "top", "bottom"]
+"""Of a picture, as a person sees it."""
 
 _NUMBERS = ("begin", "count", "target_count", "length", "n_events", "duration_us")
 
@@ -71,6 +73,9 @@ def example_from_events(
     return Example(split, label, preprocessing.spikes(events, name), name, None, len(events), duration)
 
 
+Grid = Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=2, max_length=2)]
+
+
 class Content(BaseModel):
     """What a prepared file says of itself, besides its examples."""
 
@@ -83,7 +88,11 @@ class Content(BaseModel):
     """Number of classes, or of neurons in the desired spike patterns."""
     desired: Desired = "label"
     classes: list[int | str]
-    grid: Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=2, max_length=2)] | None = None
+    grid: Grid | None = None
+    target_grid: Grid | None = None
+    """Rows and columns of the desired spike patterns, if they are pictures."""
+    target_half: Half | None = None
+    """Which half of a picture they are, if the inputs are the other one."""
     preprocessing: dict[str, Any] | None = None
     attributes: dict[str, Any]
 
@@ -246,6 +255,9 @@ class PreparedData:
             """The labels that class indices stand for: whole numbers or texts."""
             self.grid: tuple[int, int] | None = None if content.grid is None else (content.grid[0], content.grid[1])
             """Rows and columns, if the inputs are planes of so many cells."""
+            there = content.target_grid
+            self.target_grid: tuple[int, int] | None = None if there is None else (there[0], there[1])
+            """Rows and columns, if the desired spike patterns are planes of so many cells."""
             self.fingerprint: str = self._reader.fingerprint
             choices = content.preprocessing
             self.preprocessing: Preprocessing | None = None if choices is None else Preprocessing.from_dict(choices)
@@ -280,6 +292,12 @@ class PreparedData:
             raise ValueError("n_visible is not the number of classes")
         if self.grid is not None and self.n_inputs % (self.grid[0] * self.grid[1]):
             raise ValueError("the inputs do not fill the grid")
+        if self.target_grid is not None and (
+            content.desired != "pattern" or self.n_visible % (self.target_grid[0] * self.target_grid[1])
+        ):
+            raise ValueError("the targets do not fill their grid")
+        if content.target_half is not None and (self.grid is None or self.target_grid is None):
+            raise ValueError("halves of a picture need a grid each")
         if choices is not None and (choices.n_inputs != self.n_inputs or choices.grid != self.grid):
             raise ValueError("the preprocessing gives other inputs")
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.events import PreparedData
-from gemsnn.events.pictures import upright
 from gemsnn.inference import count_votes, sample, vote_probabilities
 from gemsnn.training import Model
 
@@ -63,5 +62,5 @@ def _picture(data: PreparedData, index: int) -> NDArray[np.float64] | None:
         return None
     T = len(planes)
     window = planes[T // 4 : T // 4 + max(1, T // 20)]
-    picture: NDArray[np.float64] = upright(window, choices).mean(axis=0, dtype=np.float64)
+    picture: NDArray[np.float64] = choices.upright(window).mean(axis=0, dtype=np.float64)
     return picture

@@ -1,56 +1,27 @@
-"""The figures: panels that draw on given axes, put together into files, and one by one into the report page.
-
-In the page a panel is inline SVG whose ink is ``currentColor``, so that it reads in light and dark alike.
-"""
+"""The figures of a reproduction: panels that draw on given axes, for files and for the report page."""
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
-from html import escape
-from pathlib import Path
-from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    EngFormatter,
-    FormatStrFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullLocator,
-    PercentFormatter,
-    SymmetricalLogLocator,
-)
+from matplotlib.ticker import EngFormatter, FormatStrFormatter, LogLocator, NullLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
-from gemsnn.common.files import write_whole
+from gemsnn import plot
 from gemsnn.common.words import printable
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.protocol import Reading
 from gemsnn.experiments.results import CHOICE_NAMES, Choice, Results
 from gemsnn.experiments.statistics import Estimate
+from gemsnn.plot.axes import BLUE, GREEN, ORANGE, VIOLET, as_shares, finish
+from gemsnn.plot.curves import AGAINST, TITLES, limit
+from gemsnn.plot.panels import Panel
 
-INK = "#1f2933"
-# Middle tones, readable on white and on near-black.
-BLUE, ORANGE, GREEN, VIOLET = "#3b82f6", "#f0761b", "#17a673", "#a05be0"
-TITLES = {"log_likelihood": "log-likelihood (nats)", "accuracy": "accuracy", "ece": "ECE", "nll": "NLL (nats)"}
 ASIDE = (0.96, 1.0, 1.04)  # factors on K that keep the bars of three lines apart
-PANEL = (4.2, 3.1)  # inches
-
-
-class Panel(NamedTuple):
-    """Something to draw, with what a reader who cannot see it is told."""
-
-    draw: Callable[[Axes], None]
-    about: str
-    size: tuple[float, float] = PANEL
+SMALL = (3.4, 3.3)  # inches
 
 
 # ---- panels ----------------------------------------------------------------------------------------------------------
@@ -69,8 +40,7 @@ def performance(results: Results, choice: Choice) -> Panel:
             _against_K(place, results, value, colour, line, metric, marker, aside=aside)
         _name(axes, "log-likelihood (nats)", BLUE)
         _name(other, "accuracy", ORANGE)
-        other.set_ylim(top=min(other.get_ylim()[1], 1.01))
-        _percent(other)
+        as_shares(other)
 
     return Panel(draw, f"Test log-likelihood and accuracy against K, {CHOICE_NAMES[choice]}")
 
@@ -101,23 +71,21 @@ def curve(results: Results, metric: str, reading: Reading) -> Panel:
     """A test figure against processed time samples, for two K: a part of the paper's Figure 4."""
 
     def draw(axes: Axes) -> None:
-        for K, colour, marker in zip(results.protocol.curves, (ORANGE, BLUE), "so", strict=True):
+        lines = {}
+        for K in results.protocol.curves:
             if results.of(K):
-                points = results.curve(K, metric, reading)
-                x = [at for at, _ in points]
-                axes.plot(x, [e.mean for _, e in points], color=colour, marker=marker, ms=4, label=f"K = {K}")
-                low, high = zip(*(_ends(e) for _, e in points), strict=True)
-                axes.fill_between(x, low, high, color=colour, alpha=0.22, lw=0)
+                at, estimates = zip(*results.curve(K, metric, reading), strict=True)
+                low, high = zip(*map(_ends, estimates), strict=True)
+                lines[f"K = {K}"] = plot.Curve(at, [e.mean for e in estimates], low, high)
+        plot.curves(lines, xlabel=AGAINST["time_samples"], metric=metric, axes=axes)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlabel("processed time samples")
         if metric == "log_likelihood":  # it begins in the hundreds, and what matters happens near 0
             axes.set_yscale("symlog", linthresh=1)
             axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1, subs=[1, 2, 5]))
             axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
-        _finish(axes, metric)
 
     return Panel(draw, f"Test {TITLES[metric]} against processed time samples")
 
@@ -186,23 +154,11 @@ def reliability(results: Results, K: int, reading: Reading, choice: Choice) -> P
 
     def draw(axes: Axes) -> None:
         counts, confidence, accuracy = pooled_reliability(results, K, reading, choice)
-        n_bins = len(counts)
-        edges = np.linspace(0, 1, n_bins + 1)
-        axes.plot([0, 1], [0, 1], color=INK, lw=1, ls=":", alpha=0.7)
-        share = counts / max(1, counts.sum())
-        axes.bar(edges[:-1], share, width=1 / n_bins, align="edge", color=INK, alpha=0.12, lw=0, label="share")
-        there = counts > 0
-        axes.bar(
-            edges[:-1][there], accuracy[there], width=1 / n_bins, align="edge", color=BLUE, alpha=0.55,
-            edgecolor=BLUE, label="accuracy",
-        )  # fmt: skip
-        axes.plot(confidence[there], accuracy[there], "o", color=ORANGE, ms=4, label="at mean confidence")
-        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="accuracy")
         ece = results.estimate(K, "ece", choice, reading)
-        axes.set_title(f"K = {K}, {names[reading]}: ECE {ece.mean:.3f}", fontsize=9)
-        axes.legend(frameon=False, fontsize=7, loc="upper left")
+        table = {"counts": counts, "confidence": confidence, "accuracy": accuracy}
+        plot.reliability(table, axes=axes, title=f"K = {K}, {names[reading]}: ECE {ece.mean:.3f}")
 
-    return Panel(draw, f"Reliability diagram, K = {K}, {reading}", (3.4, 3.1))
+    return Panel(draw, f"Reliability diagram, K = {K}, {reading}", SMALL)
 
 
 def pooled_reliability(
@@ -224,48 +180,26 @@ def pooled_reliability(
 
 def input_picture(shown: Shown) -> Panel:
     """The example, both polarities over its whole length; or its spikes, where there is no sensor."""
-
-    def draw(axes: Axes) -> None:
-        if shown.picture is None:
-            axes.imshow(_dots(shown.inputs.T, BLUE), aspect="auto", interpolation="none")
-            axes.set(xlabel="time step", ylabel="input")
-        else:
-            axes.imshow(_two_colours(*shown.picture), interpolation="none")
-            axes.set(xticks=[], yticks=[])
-            axes.spines[:].set_visible(False)
-        axes.set_title(f"input: {printable(shown.label)}", fontsize=9)
-
-    return Panel(draw, f"Test example of class {printable(shown.label)}", (3.4, 3.1))
+    label = printable(shown.label)
+    draw = partial(plot.raster, shown.inputs, ylabel="input", title=f"input: {label}")
+    if shown.picture is not None:
+        draw = partial(plot.picture, shown.picture, title=f"input: {label}")
+    return Panel(draw, f"Test example of class {label}", SMALL)
 
 
 def hidden_raster(shown: Shown) -> Panel:
     """Spikes of the hidden neurons in the first compartment."""
-
-    def draw(axes: Axes) -> None:
-        axes.imshow(_dots(shown.hidden[:, 0].T, VIOLET), aspect="auto", interpolation="none")
-        axes.set(xlabel="time step", ylabel="hidden neuron")
-        axes.set_title(f"hidden spikes, compartment 1 of {shown.n_compartments}", fontsize=9)
-
-    return Panel(draw, "Raster of the hidden spikes of one compartment", (3.4, 3.1))
+    title = f"hidden spikes, compartment 1 of {shown.n_compartments}"
+    draw = partial(plot.raster, shown.hidden[:, 0], ylabel="hidden neuron", colour=VIOLET, title=title)
+    return Panel(draw, "Raster of the hidden spikes of one compartment", SMALL)
 
 
 def visible_raster(shown: Shown) -> Panel:
     """Spikes of the visible neurons in all compartments, one band per class."""
-
-    def draw(axes: Axes) -> None:
-        K, C = shown.n_compartments, len(shown.classes)
-        bands = shown.visible.transpose(2, 1, 0).reshape(C * K, -1)  # class by class, compartments within
-        colours = [(ORANGE, BLUE, GREEN, VIOLET)[c % 4] for c in range(C) for _ in range(K)]
-        image = np.concatenate([_dots(row[None], colour) for row, colour in zip(bands, colours, strict=True)])
-        axes.imshow(image, aspect="auto", interpolation="none")
-        axes.set_yticks(K * (np.arange(C) + 0.5) - 0.5, [printable(c) for c in shown.classes])
-        for c in range(1, C):
-            axes.axhline(c * K - 0.5, color=INK, lw=0.8)
-        axes.grid(False)
-        axes.set(xlabel="time step", ylabel="class (one line per compartment)")
-        axes.set_title(f"visible spikes, {K} compartments", fontsize=9)
-
-    return Panel(draw, "Raster of the visible spikes of all compartments", (3.4, 3.1))
+    title = f"visible spikes, {shown.n_compartments} compartments"
+    what = "class (one line per compartment)"
+    draw = partial(plot.raster, shown.visible, shown.classes, ylabel=what, title=title)
+    return Panel(draw, "Raster of the visible spikes of all compartments", SMALL)
 
 
 def _estimate(results: Results, metric: str, choice: Choice, reading: Reading, K: int) -> Estimate:
@@ -287,10 +221,10 @@ def _against_K(
     Ks = results.compartments
     estimates = [value(K) for K in Ks]
     reach = [(e.mean - low, high - e.mean) for e in estimates for low, high in [_ends(e)]]
-    axes.errorbar(
-        [aside * K for K in Ks], [e.mean for e in estimates], np.array(reach).T, color=colour, ls=line, marker=marker,
-        ms=5, capsize=3, label=label,
-    )  # fmt: skip
+    at, means = [aside * K for K in Ks], [e.mean for e in estimates]
+    axes.plot(at, means, color=colour, ls=line, marker=marker, ms=5, label=label)
+    # Pale and thin: with few seeds intervals are wide, and the means are what is looked for.
+    axes.errorbar(at, means, np.array(reach).T, color=colour, fmt="none", elinewidth=1, capsize=2, alpha=0.55)
     if log:
         axes.set_xscale("log")
     axes.set_xticks(Ks, [str(K) for K in Ks])
@@ -301,20 +235,8 @@ def _against_K(
 def _finish(axes: Axes, metric: str) -> None:
     """Name the axis, cut it at what the figure can be, and explain the lines."""
     axes.set_ylabel(TITLES[metric])
-    low, high = axes.get_ylim()
-    if metric == "accuracy":
-        axes.set_ylim(max(low, 0), min(high, 1.01))
-        _percent(axes)
-    elif metric == "log_likelihood":
-        axes.set_ylim(low, min(high, 0))
-    else:
-        axes.set_ylim(max(low, 0), high)
-    axes.legend(frameon=False)
-
-
-def _percent(axes: Axes) -> None:
-    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    limit(axes, metric)
+    finish(axes)
 
 
 def _ends(value: Estimate) -> tuple[float, float]:
@@ -331,21 +253,6 @@ def _twin(axes: Axes) -> Axes:
 def _name(axes: Axes, text: str, colour: str) -> None:
     axes.set_ylabel(text, color=colour)
     axes.tick_params("y", colors=colour)
-
-
-def _dots(spikes: NDArray[np.bool_], colour: str) -> NDArray[np.float64]:
-    """(rows, T) spikes as RGBA: a colour where there is one, nothing elsewhere."""
-    image = np.zeros((*spikes.shape, 4))
-    image[spikes] = matplotlib.colors.to_rgba(colour)
-    return image
-
-
-def _two_colours(off: NDArray[np.float64], on: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Two intensities as one RGBA picture that shines through where nothing happened."""
-    total = np.maximum(off + on, 1e-9)[..., None]
-    colours = [np.array(matplotlib.colors.to_rgb(colour)) for colour in (BLUE, ORANGE)]
-    rgb = (off[..., None] * colours[0] + on[..., None] * colours[1]) / total
-    return np.concatenate([rgb, np.maximum(off, on)[..., None]], axis=-1)
 
 
 # ---- putting together ------------------------------------------------------------------------------------------------
@@ -370,73 +277,3 @@ def all_figures(results: Results, shown: Shown | None) -> dict[str, list[Panel]]
     if shown is not None:
         figures["example"] = [input_picture(shown), hidden_raster(shown), visible_raster(shown)]
     return figures
-
-
-def save(panels: Sequence[Panel], path: Path) -> None:
-    """All panels side by side as ``path.svg`` and ``path.png``."""
-    columns = min(3, len(panels))
-    rows = -(-len(panels) // columns)
-    with _style():
-        width = sum(panel.size[0] for panel in panels[:columns])
-        figure = Figure(figsize=(width, rows * max(panel.size[1] for panel in panels)), layout="constrained")
-        ratios = [panel.size[0] for panel in panels[:columns]]
-        axes = figure.subplots(rows, columns, squeeze=False, width_ratios=ratios).ravel()
-        for panel, place in zip(panels, axes, strict=False):
-            panel.draw(place)
-        for kind in ("svg", "png"):
-            file = io.BytesIO()
-            metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-            figure.savefig(file, format=kind, dpi=150, facecolor="white", metadata=metadata)
-            write_whole(path.with_suffix(f".{kind}"), file.getvalue())
-
-
-def inline(panel: Panel, name: str) -> str:
-    """A panel as SVG to put into a page; ``name`` keeps its inner references apart from other panels'."""
-    with _style(), matplotlib.rc_context({"svg.hashsalt": name}):
-        figure = Figure(figsize=panel.size, layout="constrained")
-        panel.draw(figure.add_subplot())
-        file = io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, dpi=150, metadata={"Date": None})
-    svg = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
-    svg = svg[svg.index("<svg") :]
-    opening, rest = svg.split(">", 1)
-    opening = re.sub(r' (width|height)="[^"]*"', "", opening)
-    described = opening.replace("<svg", f'<svg role="img" aria-label="{escape(panel.about)}"', 1)
-    # Only tags are changed, never the text between them, which may be a name from outside.
-    return f"{described}>{re.sub(r'<[^>]*>', lambda tag: _tag_for_a_page(tag[0], name), rest)}".strip()
-
-
-def _tag_for_a_page(tag: str, name: str) -> str:
-    """A tag that takes its ink and font from the page; ids, counted anew in every figure, begin with ``name``."""
-    tag = tag.replace(INK, "currentColor")
-    tag = re.sub(r"(font: [^;\"]*?px) '[^;\"]*?sans-serif", r"\1 system-ui, sans-serif", tag)
-    return re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", tag)
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    settings: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "text.parse_math": False,  # a class may be called $x$
-        "font.size": 9,
-        "axes.edgecolor": INK,
-        "axes.labelcolor": INK,
-        "axes.titlecolor": INK,
-        "text.color": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.color": INK,
-        "grid.alpha": 0.13,
-        "grid.linewidth": 0.6,
-        "lines.linewidth": 1.8,
-        "legend.labelcolor": INK,
-        "legend.fontsize": 8,
-        "figure.max_open_warning": 0,
-    }
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # A class may be called by letters that the font does not have.
-        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        yield

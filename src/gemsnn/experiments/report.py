@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from gemsnn.common.words import counted, plus_minus, printable, with_interval
+from gemsnn.common.page import caption, escape, page, section
+from gemsnn.common.words import counted, plus_minus, with_interval
 from gemsnn.experiments import figures
 from gemsnn.experiments.claims import Claim, Evidence
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.protocol import Protocol, Reading
 from gemsnn.experiments.results import CHOICE_NAMES, CHOICES, Results
+from gemsnn.plot.panels import in_page
 
 MARKS = {"supported": ("yes", "✓"), "not supported": ("no", "✗"), "inconclusive": ("open", "?")}
 
@@ -27,39 +28,39 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
     data = about["data"]
     seeds = len({run.seed for run in results.runs})
     sections = [
-        _section("verdicts", "Verdicts", _verdicts(claims)),
-        _section(
+        section("verdicts", "Verdicts", _verdicts(claims)),
+        section(
             "figure-a",
             "Figure A: performance and cost against K",
-            _panels(panels["figure-a"], "figure-a")
-            + _caption(
+            in_page(panels["figure-a"], "figure-a")
+            + caption(
                 "The paper's Figure 3. Left: test log-likelihood of the desired output (solid) and accuracy (dashed), "
                 "K<sup>I</sup> = K, each run at its <em>best iteration on the test set</em>, as the paper chose. "
                 "Right: reals broadcast from the central processor to the neurons (solid) and spikes of the hidden "
                 "neurons (dashed), per time step, while learning. " + _bars(results)
             ),
         ),
-        _section(
+        section(
             "figure-b",
             f"Figure B: over training, K = {low} and K = {high}",
-            _panels(panels["figure-b"], "figure-b")
-            + _caption(
+            in_page(panels["figure-b"], "figure-b")
+            + caption(
                 f"The paper's Figure 4. On the test set; accuracy and ECE with K<sup>I</sup> = {few}. The axis of the "
                 "log-likelihood is logarithmic below -1. " + _bars(results)
             )
-            + _panels(panels["figure-b-likelihood"], "figure-bl")
-            + _caption("The same networks read out by the likelihood decoder, which the paper does not have."),
+            + in_page(panels["figure-b-likelihood"], "figure-bl")
+            + caption("The same networks read out by the likelihood decoder, which the paper does not have."),
         ),
-        _section(
+        section(
             "choice",
             "The choice of the iteration",
             "<p>Choosing the best iteration on the test set, as the paper does, flatters. Beside it: the iteration "
             "chosen on validation examples held out of the training set, which is the honest figure, and the last.</p>"
-            + _panels(panels["choices"], "choices")
-            + _caption("Vote with K<sup>I</sup> = K. " + _bars(results))
+            + in_page(panels["choices"], "choices")
+            + caption("Vote with K<sup>I</sup> = K. " + _bars(results))
             + _numbers(results, Reading.VOTE),
         ),
-        _section(
+        section(
             "decoders",
             "Decoders",
             "<p><em>Vote</em> is the paper's majority rule, its confidence the SoftMax of the votes: with "
@@ -67,16 +68,16 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             "whatever was learned; so the ECE of networks with different K<sup>I</sup> should not be compared. "
             "<em>Likelihood</em> clamps the visible neurons to each class's desired pattern and takes the model's own "
             f"posterior, from {protocol.realisations} realisations.</p>"
-            + _panels(panels["decoders"], "decoders")
-            + _caption("Each at the iteration chosen on validation with that decoder. " + _bars(results))
+            + in_page(panels["decoders"], "decoders")
+            + caption("Each at the iteration chosen on validation with that decoder. " + _bars(results))
             + _numbers(results, Reading.FEW)
             + _numbers(results, Reading.LIKELIHOOD),
         ),
-        _section(
+        section(
             "reliability",
             "Reliability",
-            _panels(panels["reliability"], "reliability", small=True)
-            + _caption(
+            in_page(panels["reliability"], "reliability", small=True)
+            + caption(
                 f"Last iteration; the test predictions of all seeds together, in {protocol.n_bins} bins. A bar is the "
                 "accuracy in its bin, the dot stands at the bin's mean confidence, grey is the share of predictions; "
                 "calibrated predictions lie on the dotted line. The ECE is the mean over seeds."
@@ -89,11 +90,11 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             for name, count, probability in zip(shown.classes, shown.votes, shown.probabilities, strict=True)
         )
         sections.append(
-            _section(
+            section(
                 "example",
                 "An example",
-                _panels(panels["example"], "example", small=True)
-                + _caption(
+                in_page(panels["example"], "example", small=True)
+                + caption(
                     f"{escape(shown.name)}. Left, a twentieth of it: orange where it grew brighter, blue where "
                     "darker. The network with "
                     f"K = {shown.n_compartments} (first seed, iteration chosen on validation) runs freely on it. "
@@ -101,52 +102,30 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
                 ),
             )
         )
-    sections += [
-        _section("protocol", "Protocol", _protocol(protocol)),
-        _section("making", "How this page was made", _making(about, results)),
-    ]
-    title = f"gemsnn: reproduction of GEM-VLSNN ({protocol.name})"
-    return _PAGE.format(
-        title=escape(title),
-        style=_STYLE,
-        provenance=_provenance(about),
-        lead=(
-            f"Multi-sample online learning for spiking neural networks based on generalized expectation maximization "
-            f"(Jang &amp; Simeone, ICASSP 2022), its experiments run anew: K in "
-            f"{{{', '.join(map(str, results.compartments))}}}, {counted(seeds, 'seed')}, "
-            f"{protocol.n_hidden} hidden neurons. Intervals are {100 * protocol.confidence:g} % over seeds "
-            "(Student's t)."
-        ),
-        preset=escape(protocol.name),
-        notice=""
+    notice = (
+        ""
         if not protocol.name.startswith("quick")
         else "<p class=notice>A quick look: a small network, few recordings and few seeds, so most intervals are wide. "
-        "<code>gemsnn reproduce --full</code> has the paper's sizes.</p>",
-        failures=_failures(results),
-        sections="\n".join(sections),
+        "<code>gemsnn reproduce --full</code> has the paper's sizes.</p>"
     )
+    sections += [
+        section("protocol", "Protocol", _protocol(protocol)),
+        section("making", "How this page was made", _making(about, results)),
+    ]
+    header = (
+        f"{_provenance(about)}\n"
+        f'<h1>GEM-VLSNN, reproduced <span class="preset">{escape(protocol.name)}</span></h1>\n'
+        f'<p class="lead">Multi-sample online learning for spiking neural networks based on generalized expectation '
+        f"maximization (Jang &amp; Simeone, ICASSP 2022), its experiments run anew: K in "
+        f"{{{', '.join(map(str, results.compartments))}}}, {counted(seeds, 'seed')}, "
+        f"{protocol.n_hidden} hidden neurons. Intervals are {100 * protocol.confidence:g} % over seeds "
+        f"(Student's t).</p>\n{notice}\n{_NAVIGATION}"
+    )
+    main = "\n".join([_failures(results), *sections])
+    return page(f"gemsnn: reproduction of GEM-VLSNN ({protocol.name})", header, main, _STYLE)
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
-
-
-def _section(name: str, title: str, content: str) -> str:
-    return f'<section id="{name}"><h2>{title}</h2>{content}</section>'
-
-
-def _panels(panels: Sequence[figures.Panel], name: str, small: bool = False) -> str:
-    drawn = "".join(f"<figure>{figures.inline(panel, f'{name}-{i}')}</figure>" for i, panel in enumerate(panels))
-    return f'<div class="panels{" small" if small else ""}">{drawn}</div>'
-
-
-def escape(text: object) -> str:
-    """Text from outside (names, errors, commands) as what it is, never as HTML; everything of the kind passes here."""
-    lines = str(text).split("\n")
-    return "\n".join(html.escape(printable(line)) for line in lines)
-
-
-def _caption(text: str) -> str:
-    return f'<p class="caption">{text}</p>'
 
 
 def _ceiling(votes: int, data: dict[str, Any]) -> float:
@@ -292,57 +271,13 @@ def _making(about: dict[str, Any], results: Results) -> str:
     )
 
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<header class="page">
-{provenance}
-<h1>GEM-VLSNN, reproduced <span class="preset">{preset}</span></h1>
-<p class="lead">{lead}</p>
-{notice}
-<nav><a href="#verdicts">Verdicts</a><a href="#figure-a">Figure A</a><a href="#figure-b">Figure B</a>
+_NAVIGATION = """<nav><a href="#verdicts">Verdicts</a><a href="#figure-a">Figure A</a><a href="#figure-b">Figure B</a>
 <a href="#choice">Choice</a><a href="#decoders">Decoders</a><a href="#reliability">Reliability</a>
-<a href="#protocol">Protocol</a><a href="#making">Making</a></nav>
-</header>
-<main>
-{failures}
-{sections}
-</main>
-</body>
-</html>
-"""
+<a href="#protocol">Protocol</a><a href="#making">Making</a></nav>"""
 
 _STYLE = """
-:root { --paper: #fbfbf9; --card: #ffffff; --ink: #1f2933; --soft: #5d6b7a; --line: #dfe3e8; --link: #1d5fc4;
-  --yes: #137a52; --no: #b3261e; --open: #8a6100; --yes-bg: #e3f5ec; --no-bg: #fbe9e7; --open-bg: #fdf3d8; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #14171b; --card: #1c2026; --ink: #e4e8ed; --soft: #9aa7b5; --line: #313842; --link: #7fb0ff;
-    --yes: #5fd6a2; --no: #ff8f85; --open: #f0c45c; --yes-bg: #173529; --no-bg: #3d201e; --open-bg: #3a2f14; } }
-* { box-sizing: border-box; }
-html { scroll-behavior: smooth; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
-header.page, main { max-width: 1120px; margin: 0 auto; padding: 0 1.25rem; }
-header.page { padding-top: 1.25rem; }
-h1 { font-size: clamp(1.5rem, 4vw, 2.1rem); line-height: 1.2; margin: 1.2rem 0 .4rem; letter-spacing: -.01em; }
 .preset { font-size: .45em; vertical-align: middle; border: 1px solid var(--line); border-radius: 99px;
   padding: .2em .8em; color: var(--soft); font-weight: 500; letter-spacing: 0; white-space: nowrap; }
-h2 { font-size: 1.3rem; margin: 0 0 .8rem; }
-h3 { font-size: 1rem; margin: 0; font-weight: 600; }
-.lead { color: var(--soft); margin: 0 0 1rem; max-width: 75ch; }
-.notice { border-left: 3px solid var(--open); padding-left: .8rem; margin: 0 0 1rem; }
-nav { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: .6rem 0; border-top: 1px solid var(--line);
-  border-bottom: 1px solid var(--line); font-size: .92rem; }
-a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
-section { margin: 2.2rem 0; scroll-margin-top: 1rem; }
-section > p { max-width: 80ch; }
 .provenance { margin: 0; padding: .7rem 1rem; border-radius: 10px; font-size: .92rem; display: flex; flex-wrap: wrap;
   gap: .2rem .8rem; align-items: baseline; }
 .provenance strong { letter-spacing: .05em; white-space: nowrap; }
@@ -365,30 +300,10 @@ section > p { max-width: 80ch; }
 .also { display: block; font-size: .93em; color: var(--soft); }
 .tag { justify-self: end; background: var(--cb); color: var(--c); border-radius: 99px; padding: .05rem .65rem;
   font-size: .82rem; white-space: nowrap; }
-details { margin: .5rem 0; } summary { cursor: pointer; color: var(--link); font-size: .92rem; }
-.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 320px), 1fr)); gap: .9rem; }
-.panels.small { grid-template-columns: repeat(auto-fit, minmax(min(100%, 290px), 1fr)); }
-.panels + .caption { margin-bottom: 1.4rem; }
-figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .5rem;
-  color: var(--ink); display: grid; place-items: center; }
-figure svg { width: 100%; height: auto; max-height: 420px; display: block; }
-figure svg image { image-rendering: pixelated; }
-.caption { color: var(--soft); font-size: .9rem; margin: .6rem 0 0; max-width: 90ch; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; } td { white-space: nowrap; }
 th[scope=rowgroup] { text-align: left; font-weight: 500; max-width: 14rem; }
 tr.top > * { border-top: 2px solid var(--line); }
-.settings th, .settings td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-.settings th code, .settings thead th { white-space: nowrap; overflow-wrap: normal; }
-small { color: var(--soft); }
-code, pre { font-family: ui-monospace, monospace; font-size: .87em; }
-pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; overflow-x: auto;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
 .failed { background: var(--no-bg); border-radius: 10px; padding: .8rem 1rem; margin-top: 1.5rem; }
 @media (max-width: 640px) {
-  body { font-size: 15px; }
   .row { grid-template-columns: minmax(0, 1fr) auto; }
   .row .effect { grid-column: 1 / -1; grid-row: 2; }
 }

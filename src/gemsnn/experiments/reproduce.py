@@ -20,6 +20,7 @@ from gemsnn.experiments.report import report
 from gemsnn.experiments.results import Results, gather, read_results, to_json, versions, write_results
 from gemsnn.experiments.runs import Run
 from gemsnn.experiments.sweep import Ended
+from gemsnn.plot.panels import save
 from gemsnn.training import RunDirectory, read_config
 
 
@@ -153,7 +154,7 @@ def _write(results: Results, folder: Path, claims: Sequence[Judge]) -> Finished:
     place = folder / "figures"
     place.mkdir(exist_ok=True)
     for name, panels in figures.all_figures(results, shown).items():
-        figures.save(panels, place / name)
+        save(panels, place / name)
     page = folder / "report.html"
     write_whole(page, report(results, judged, shown).encode())
     return Finished(results, judged, page)

@@ -1,8 +1,9 @@
-"""Using a trained network: sampling, decoding a class with its probability, log-likelihood."""
+"""Using a trained network: sampling, a class with its probability, sets with a guarantee, log-likelihood."""
 
 from gemsnn.inference.anytime import AnytimePrediction, Decisions, predict_anytime
 from gemsnn.inference.decoders import DECODERS, Answer, Decoder, as_decoder
 from gemsnn.inference.evidence import PatternReader, class_patterns
+from gemsnn.inference.guarantee import Guarantee, SetDecisions, calibrate
 from gemsnn.inference.labels import LabelPrediction, predict_labels
 from gemsnn.inference.likelihood import log_likelihood
 from gemsnn.inference.prediction import Prediction, predict
@@ -16,10 +17,13 @@ __all__ = [
     "AnytimePrediction",
     "Decisions",
     "Decoder",
+    "Guarantee",
     "LabelPrediction",
     "PatternReader",
     "Prediction",
+    "SetDecisions",
     "as_decoder",
+    "calibrate",
     "class_patterns",
     "count_votes",
     "decide",

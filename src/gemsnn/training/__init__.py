@@ -1,5 +1,6 @@
 """Training runs: configuration, trainer, checkpoints, run directory."""
 
+from gemsnn.training.calibration import Calibration
 from gemsnn.training.checkpoints import CheckpointWarning
 from gemsnn.training.config import PRESETS, DecoderSettings, TrainingConfig, read_config, write_config
 from gemsnn.training.data import ArrayData, ArrayExamples
@@ -12,6 +13,7 @@ __all__ = [
     "PRESETS",
     "ArrayData",
     "ArrayExamples",
+    "Calibration",
     "CheckpointWarning",
     "DecoderSettings",
     "Evaluated",

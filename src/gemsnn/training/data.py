@@ -56,6 +56,10 @@ class Data(Protocol):
     @property
     def grid(self) -> tuple[int, int] | None: ...
     @property
+    def target_grid(self) -> tuple[int, int] | None:
+        """Rows and columns of the targets, if they are pictures."""
+
+    @property
     def preprocessing(self) -> Preprocessing | None: ...
     @property
     def train(self) -> Examples: ...
@@ -104,6 +108,7 @@ class ArrayData:
         if not len(train):
             raise DataError("there are no training examples in the data")
         self.preprocessing, self.grid = preprocessing, None if preprocessing is None else preprocessing.grid
+        self.target_grid = None
         self.n_steps, self.n_inputs = int(train.lengths.max()), train[0].shape[1]
         self.classes, self.train = tuple(classes), train
         pattern = train.target(0)

@@ -50,14 +50,14 @@ def evaluate(
     distance of their visible spikes from the targets, with a time constant of ``tau`` steps.
     """
     options: dict[str, Any] = {"seed": seed, "threads": threads}
-    batches = _batches(examples, indices, stop)
+    work = batches(examples, indices, stop)
     if examples.labels is None:
         K = decoders[0].compartments
-        return _of_spike_patterns(network, parameters, examples, indices, batches, K, likelihood_samples, tau, options)
+        return _of_spike_patterns(network, parameters, examples, indices, work, K, likelihood_samples, tau, options)
     measure = _of_classes if examples.labels.ndim == 1 else _of_several_labels
     labels = examples.labels[indices]
     log_likelihoods, (main, *extra) = measure(
-        network, parameters, batches, labels, decoders, likelihood_samples, n_bins, options
+        network, parameters, work, labels, decoders, likelihood_samples, n_bins, options
     )
     result = {"examples": len(labels), "log_likelihood": float(log_likelihoods.mean()), **main}
     return {**result, "extra_decoders": extra} if extra else result
@@ -67,7 +67,7 @@ Batches = Iterator[tuple[NDArray[np.intp], NDArray[Any]]]
 Measured = tuple[NDArray[np.float64], list[dict[str, Any]]]
 
 
-def _batches(examples: Examples, indices: NDArray[np.intp], stop: Callable[[], bool]) -> Batches:
+def batches(examples: Examples, indices: NDArray[np.intp], stop: Callable[[], bool] = lambda: False) -> Batches:
     """Examples of equal length: their places among the indices, and their (n, T, n_inputs) spikes."""
     lengths = examples.lengths[indices]
     for length in np.unique(lengths):

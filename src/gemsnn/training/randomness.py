@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     PREDICT = 5
     TRAIN = 6
     SHIFT = 7
+    CALIBRATE = 8
 
 
 def derived_seed(seed: int, purpose: Purpose) -> int:

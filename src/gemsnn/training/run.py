@@ -70,6 +70,10 @@ class RunDirectory:
 
     def load_model(self, name: ModelName | None = None) -> Model:
         """A model of the run; if none is named, the best by validation, or the final one where none was held out."""
+        return load_model(self.find_model(name))
+
+    def find_model(self, name: ModelName | None = None) -> Path:
+        """The file of :meth:`load_model`."""
         if name is None:
             name = "best" if self.model_path("best").exists() else "final"
         path = self.model_path(name)
@@ -77,7 +81,7 @@ class RunDirectory:
             if not self.started:
                 raise CheckpointError(f"{self.path}: there is no training run here")
             raise CheckpointError(f"{path}: the run has no such model (yet); has it reached its first evaluation?")
-        return load_model(path)
+        return path
 
     def read_metrics(self) -> list[Record]:
         """The evaluations so far; a last line that is still being written is left out.

@@ -26,10 +26,16 @@ class Shift:
         Of the data: one or more planes of rows x columns.
     grid
         Of the data, if it has one; used if the configuration has none.
+    targets_stay
+        Whether the targets are pictures, which would have to move as well: then nothing moves.
     """
 
-    def __init__(self, config: TrainingConfig, n_inputs: int, grid: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, config: TrainingConfig, n_inputs: int, grid: tuple[int, int] | None = None, targets_stay: bool = False
+    ) -> None:
         grid = config.grid or grid
+        if targets_stay and config.shift:
+            raise ConfigError(f"shift = {config.shift}: the targets are pictures and would not move along; set it to 0")
         if grid is not None and n_inputs % (grid[0] * grid[1]):
             raise ConfigError(
                 f"grid = {grid}: {n_inputs} inputs are not planes of {grid[0]} rows and {grid[1]} columns"
@@ -39,7 +45,7 @@ class Shift:
                 f"shift = {config.shift}: how the inputs are arranged is not known; set grid to (rows, columns), or "
                 "shift to 0"
             )
-        default = DEFAULT_SHIFT if grid is not None and min(grid) >= SMALLEST_SIDE else 0
+        default = DEFAULT_SHIFT if grid is not None and min(grid) >= SMALLEST_SIDE and not targets_stay else 0
         self.largest = default if config.shift is None else config.shift
         if grid is not None and self.largest >= min(grid):
             raise ConfigError(f"shift = {self.largest}: must be smaller than the grid's sides, {grid[0]} and {grid[1]}")

@@ -127,7 +127,7 @@ class Trainer:
         start = self._initial_parameters(parameters)
         self._given = None if network is None and parameters is None else _fingerprint(self.network, start)
         self.state = TrainingState(start) if state is None else state
-        self._shift = Shift(config, data.n_inputs, data.grid)
+        self._shift = Shift(config, data.n_inputs, data.grid, targets_stay=data.target_grid is not None)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
         self._evaluate_at = self._positions_to_evaluate_at()

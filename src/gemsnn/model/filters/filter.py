@@ -75,14 +75,7 @@ class Filter:
         return hash((self.taps.shape, self.taps.tobytes()))
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Draw each basis against the lag in steps; returns the matplotlib axes."""
-        if ax is None:
-            import matplotlib.pyplot as plt
+        """Draw each basis against the lag in steps: :func:`gemsnn.plot.filters`."""
+        from gemsnn.plot import filters
 
-            ax = plt.subplots()[1]
-        lags = np.arange(1, self.duration + 1)
-        for index, basis in enumerate(self.taps):
-            ax.plot(lags, basis, marker="o", label=f"basis {index + 1}", **style)
-        ax.set(xlabel="lag (steps since the spike)", ylabel="weight of the spike", title=repr(self))
-        ax.legend()
-        return ax
+        return filters(self, axes=ax, **style)

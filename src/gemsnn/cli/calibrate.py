@@ -1,0 +1,111 @@
+"""`gemsnn calibrate`: give a trained model a guarantee, from held-out recordings."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SplitName, Threads, Which, load, model_file
+from gemsnn.cli.output import print_table
+from gemsnn.errors import ConfigError
+
+
+def calibrate(
+    run: Run,
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data", help="Prepared file to calibrate on, or a folder with a folder of recordings per class."
+        ),
+    ],
+    alpha: Annotated[float, typer.Option(help="Share of recordings whose set may miss the true class.")] = 0.1,
+    checkpoints: Annotated[
+        str,
+        typer.Option(
+            metavar="N|STEP,STEP,...",
+            help="At how many times classes may leave the set, or after which time steps: 10, or 8,16,40.",
+        ),
+    ] = "10",
+    split: Annotated[SplitName, typer.Option(help="Which examples of a prepared file.")] = SplitName.TEST,
+    share: Annotated[
+        float, typer.Option(help="Share of them to calibrate on, drawn at random; `evaluate` judges on the rest.")
+    ] = 0.5,
+    compartments: Compartments = None,
+    decoder: DecoderOption = None,
+    model: Which = None,
+    threads: Threads = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Sets of classes with a guarantee: thresholds from held-out recordings, kept in the model's file.
+
+    With them `evaluate` and `predict` answer with sets that hold the true class with probability 1 - alpha at least,
+    and stop as soon as a set is small enough. The promise is for recordings like those calibrated on, which must not
+    be among those learned from: the train split of the model's own data is refused.
+
+    Example: gemsnn calibrate runs/first --data digits.h5 --alpha 0.1
+    """
+    from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
+    from gemsnn.events import open_prepared
+    from gemsnn.training import save_model
+    from gemsnn.training.lock import locked
+
+    options: dict[str, Any] = {"share": share, "checkpoints": _checkpoints(checkpoints), "threads": threads}
+    path = model_file(run, model)
+    with locked(run) if run.is_dir() else nullcontext():  # training would replace the model
+        trained, how = load(path, None, decoder, compartments)
+        if data.is_dir():
+            check_recordings_fit(trained, run)
+            promised = trained.calibrate_on(FolderExamples(trained, data), alpha, decoder=how, **options)
+        else:
+            with open_prepared(data) as prepared:
+                check_fit(trained, prepared)
+                promised = trained.calibrate_on(prepared, alpha, split=split.value, decoder=how, **options)
+        save_model(promised, path)
+    result = _result(promised.calibration, path, data)
+    if as_json:
+        typer.echo(json.dumps(result, allow_nan=False))
+    else:
+        _print(result)
+
+
+def _checkpoints(text: str) -> int | list[int]:
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigError(f"--checkpoints {text}: give their number, or time steps such as 8,16,40") from None
+    return numbers if "," in text else numbers[0]
+
+
+def _result(calibration: Any, path: Path, data: Path) -> dict[str, Any]:
+    guarantee, about = calibration.guarantee, calibration.about
+    return {
+        "model": str(path),
+        "data": str(data),
+        "split": about.get("split"),
+        "alpha": guarantee.alpha,
+        "recordings": guarantee.n_recordings,
+        "of": about["of"],
+        "decoder": calibration.decoder.kind,
+        "compartments": calibration.decoder.compartments,
+        "checkpoints": list(guarantee.checkpoints),
+        "thresholds": list(guarantee.thresholds),
+    }
+
+
+def _print(result: dict[str, Any]) -> None:
+    import math
+
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("after step", justify="right")
+    table.add_column("a class leaves with a probability below", justify="right")
+    for step, threshold in zip(result["checkpoints"], result["thresholds"], strict=True):
+        table.add_row(str(step), f"{math.exp(-threshold):.3g}")
+    part = f"the {result['split']} split" if result["split"] else "the recordings"
+    promise = 100 * (1 - result["alpha"])
+    title = f"{result['model']}: coverage of at least {promise:g} % from now on, for recordings like these"
+    of = f"calibrated on {result['recordings']} of the {result['of']} examples in {part} of {result['data']}"
+    print_table(table, f"{title}\n{of}: {result['decoder']} decoder, {result['compartments']} compartments")

@@ -1,0 +1,272 @@
+"""The kernel for running without learning: cost follows spikes, and memory does not grow with the length of a recording.
+
+The weights stay as they are, so that of the five points of ``event_kernel.py`` only the first is left. When a source
+spikes, its row of weights is added to q, one number for each neuron and basis function; the drive of a neuron is q,
+filtered. Inputs spike alike in all compartments, so that theirs is computed once.
+
+A recording, and each of its compartments, is computed in the same order whatever else is computed: it gives the same
+bits alone, among others, step by step, and on any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.engine.firing import CircuitTable, circuit_table, compete, sigmoid, winner
+from gemsnn.engine.jit import FASTMATH, jit
+from gemsnn.engine.recursion import Recursion, recursion
+from gemsnn.model import Network, Parameters
+from gemsnn.model.filters import Filter
+
+Array = NDArray[Any]
+
+
+class Bank(NamedTuple):
+    """A bank of filters: exponentials are recursions, others are computed by their taps."""
+
+    taps: Array  # (n_basis, D) f
+    recursive: bool
+    recursion: Recursion  # zeros where there is none
+
+
+class Weights(NamedTuple):
+    """A network and its parameters, as the kernel reads them; f is the precision of the parameters."""
+
+    rows: Array  # (n_inputs + n_feeding, n_basis * n_neurons) f: one for each source
+    n_inputs: int
+    bias: Array  # (n_neurons,) f
+    synapses: Bank
+    soma: Bank
+    # Self-memory, three ways. Where both filters are the same it is in the rows, and these two are empty.
+    somatic: Array  # (n_basis, n_neurons) f, for a recursion
+    somatic_lags: Array  # (D, n_neurons) f, for other filters: what a spike so many steps ago adds
+    memory: int  # steps that the longer filter sees
+    circuits: CircuitTable
+
+
+class Past(NamedTuple):
+    """What goes on from step to step, of one recording with K compartments. Everything is 0 before its first step."""
+
+    time: Array  # (1,)
+    inputs: Array  # (memory, n_inputs) uint8: slot time % memory
+    spikes: Array  # (memory, K, n_neurons) bool
+    input_rows: Array  # (D, n_basis, n_neurons) f: q of the last D steps; slot time % D
+    input_drive: Array  # (n_basis, n_neurons) f: q, filtered by the recursion
+    rows: Array  # (K, D, n_basis, n_neurons) f: the same for the spikes of neurons
+    drive: Array  # (K, n_basis, n_neurons) f
+    own_trace: Array  # (K, n_basis, n_neurons) f: of a neuron's spikes through the somatic filter, by the recursion
+    # scratch
+    turned: Array  # (D * n_basis,) f: the taps, in the order of the slots
+    fresh: Array  # (n_basis, n_neurons) f
+    shared: Array  # (n_neurons,) f: the drive that all compartments have in common
+    potential: Array  # (n_neurons,) f
+    probabilities: Array  # (n_neurons,)
+    active: Array  # (most sources,)
+
+
+def arrange(network: Network, parameters: Parameters) -> Weights:
+    """The weights source by source, as a copy."""
+    dtype, n = parameters.dtype, network.n_neurons
+    one_filter = network.synaptic_filter == network.somatic_filter
+    feeds = bool(network.topology.mask[:, network.n_inputs + network.n_hidden :].any())
+    n_sources = network.n_inputs + (n if feeds or one_filter else network.n_hidden)
+    rows = np.array(parameters.synaptic[:, :n_sources].transpose(1, 2, 0), order="C")  # (n_sources, n_basis, n)
+    if one_filter:  # self-memory is a synapse from a neuron to itself
+        own = np.arange(n)
+        rows[network.n_inputs + own, :, own] += parameters.somatic
+    soma = _bank(network.somatic_filter, dtype)
+    n_recursive = 0 if one_filter or not soma.recursive else len(soma.taps)
+    n_lags = 0 if one_filter or soma.recursive else soma.taps.shape[1]
+    of_lags = network.somatic_filter.taps.T @ parameters.somatic.T.astype(np.float64)  # (D, n)
+    return Weights(
+        rows=rows.reshape(n_sources, rows.shape[1] * n),
+        n_inputs=network.n_inputs,
+        bias=parameters.bias.copy(),
+        synapses=_bank(network.synaptic_filter, dtype),
+        soma=soma,
+        somatic=np.array(parameters.somatic.T[:n_recursive], order="C"),
+        somatic_lags=of_lags[:n_lags].astype(dtype),
+        memory=network.memory,
+        circuits=circuit_table(network.circuits),
+    )
+
+
+def _bank(filter_: Filter, dtype: np.dtype[Any]) -> Bank:
+    found, nothing = recursion(filter_, dtype), np.zeros(filter_.n_basis, dtype=dtype)
+    return Bank(filter_.taps.astype(dtype), found is not None, found or Recursion(nothing, nothing, nothing))
+
+
+def silence(weights: Weights, n_compartments: int) -> Past:
+    """The past of a recording that has not begun."""
+    K, n, f = n_compartments, weights.bias.size, weights.bias.dtype
+    n_basis, D = weights.synapses.taps.shape
+    return Past(
+        time=np.zeros(1, dtype=np.int64),
+        inputs=np.zeros((weights.memory, weights.n_inputs), dtype=np.uint8),
+        spikes=np.zeros((weights.memory, K, n), dtype=np.bool_),
+        input_rows=np.zeros((D, n_basis, n), dtype=f),
+        input_drive=np.zeros((n_basis, n), dtype=f),
+        rows=np.zeros((K, D, n_basis, n), dtype=f),
+        drive=np.zeros((K, n_basis, n), dtype=f),
+        own_trace=np.zeros((K, *weights.somatic.shape), dtype=f),
+        turned=np.zeros(D * n_basis, dtype=f),
+        fresh=np.zeros((n_basis, n), dtype=f),
+        shared=np.zeros(n, dtype=f),
+        potential=np.zeros(n, dtype=f),
+        probabilities=np.zeros(n),
+        active=np.zeros(max(weights.n_inputs, n), dtype=np.intp),
+    )
+
+
+def forget(past: Past) -> None:
+    """Silence again, in the same memory."""
+    for array in past:
+        array[:] = 0
+
+
+@jit(fastmath=FASTMATH, error_model="numpy")
+def run(
+    w: Weights, past: Past, inputs: Any, targets: Any, thresholds: Any, spikes: Any, visible_potential: Any
+) -> None:
+    """Go on by T steps, from (T, n_inputs) inputs; writes spikes (T, K, n_neurons), potentials (T, K, n_visible).
+
+    A neuron spikes, uniform < sigmoid(u), where u exceeds the uniform's logit: ``thresholds`` (T, K, n). Visible neurons
+    are clamped to (T, n_visible) targets; they run freely if the targets have no steps.
+    """
+    T, K, n = spikes.shape
+    n_visible = visible_potential.shape[2]
+    n_hidden, clamped = n - n_visible, targets.shape[0] > 0
+    n_free = n_hidden if clamped else n
+    n_feeding, memory = w.rows.shape[0] - w.n_inputs, past.spikes.shape[0]
+    input_weights, weights = w.rows[: w.n_inputs], w.rows[w.n_inputs :]
+    shared, potential, active, circuits = past.shared, past.potential, past.active, w.circuits
+    for t in range(T):
+        time = past.time[0]
+        if not w.synapses.recursive:
+            _turn(w.synapses.taps, time, past.turned)
+        for i in range(n):
+            shared[i] = w.bias[i]
+        _add_drive(w.synapses, past.turned, past.input_rows, past.input_drive, shared)
+        for k in range(K):
+            for i in range(n):
+                potential[i] = shared[i]
+            _add_drive(w.synapses, past.turned, past.rows[k], past.drive[k], potential)
+            for basis in range(w.somatic.shape[0]):
+                for i in range(n):
+                    potential[i] += w.somatic[basis, i] * past.own_trace[k, basis, i]
+            for lag in range(1, min(w.somatic_lags.shape[0], time) + 1):
+                before = past.spikes[(time - lag) % memory, k]
+                for i in range(n):
+                    potential[i] += w.somatic_lags[lag - 1, i] * before[i]
+            for x in range(n_visible):
+                visible_potential[t, k, x] = potential[n_hidden + x]
+            for i in range(n_free):
+                spikes[t, k, i] = potential[i] > thresholds[t, k, i]
+            for i in range(n_free, n):
+                spikes[t, k, i] = targets[t, i - n_hidden] != 0
+            for c in range(len(circuits.silent)):
+                members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
+                if members[0] < n_free:
+                    compete(potential, members, circuits.silent[c], past.probabilities)
+                    uniform = sigmoid(np.float64(thresholds[t, k, members[0]]))
+                    chosen = winner(past.probabilities, members, circuits.silent[c], uniform)
+                    for i in members:
+                        spikes[t, k, i] = i == chosen
+            left = past.spikes[(time - w.soma.taps.shape[1]) % memory, k]
+            _remember_own(w.soma.recursion, spikes[t, k], left, past.own_trace[k])
+            n_active = list_active(spikes[t, k, :n_feeding], active)
+            gather(weights, active, n_active, past.fresh.reshape(-1))
+            _take_in(w.synapses, time, past.fresh, past.rows[k], past.drive[k])
+            past.spikes[time % memory, k] = spikes[t, k]
+        n_active = list_active(inputs[t], active)
+        gather(input_weights, active, n_active, past.fresh.reshape(-1))
+        _take_in(w.synapses, time, past.fresh, past.input_rows, past.input_drive)
+        past.inputs[time % memory] = inputs[t]
+        past.time[0] = time + 1
+
+
+@jit()
+def list_active(spikes: Any, active: Any) -> int:
+    """Write down which of (n,) sources spike; returns how many."""
+    n = 0
+    for j in range(spikes.shape[0]):
+        active[n] = j
+        n += spikes[j] != 0
+    return n
+
+
+@jit(fastmath=FASTMATH)
+def gather(weights: Any, active: Any, n_active: int, total: Any) -> None:
+    """Sum the rows of the active sources, four at a time."""
+    width = weights.shape[1]
+    for c in range(width):
+        total[c] = 0
+    four = n_active // 4 * 4
+    for a in range(0, four, 4):
+        j0, j1, j2, j3 = active[a], active[a + 1], active[a + 2], active[a + 3]
+        for c in range(width):
+            total[c] += (weights[j0, c] + weights[j1, c]) + (weights[j2, c] + weights[j3, c])
+    for a in range(four, n_active):
+        j0 = active[a]
+        for c in range(width):
+            total[c] += weights[j0, c]
+
+
+@jit(fastmath=FASTMATH)
+def _take_in(synapses: Bank, time: int, fresh: Any, rows: Any, drive: Any) -> None:
+    """q of this step, (n_basis, n_neurons), in place of that which now leaves the filters' memory."""
+    n_basis, n = fresh.shape
+    oldest = rows[time % rows.shape[0]]
+    for basis in range(n_basis):
+        if synapses.recursive:
+            decay, gain = synapses.recursion.decay[basis], synapses.recursion.gain[basis]
+            leaving = synapses.recursion.leaving[basis]
+            for i in range(n):
+                drive[basis, i] = decay * drive[basis, i] + gain * fresh[basis, i] - leaving * oldest[basis, i]
+        for i in range(n):
+            oldest[basis, i] = fresh[basis, i]
+
+
+@jit(fastmath=FASTMATH)
+def _add_drive(synapses: Bank, turned: Any, rows: Any, drive: Any, potential: Any) -> None:
+    """Add the filtered q to the potential (n_neurons,)."""
+    n = potential.shape[0]
+    if synapses.recursive:
+        for basis in range(drive.shape[0]):
+            for i in range(n):
+                potential[i] += drive[basis, i]
+        return
+    lagged = rows.reshape(-1, n)
+    four = lagged.shape[0] // 4 * 4
+    for m in range(0, four, 4):
+        f0, f1, f2, f3 = turned[m], turned[m + 1], turned[m + 2], turned[m + 3]
+        for i in range(n):
+            potential[i] += (f0 * lagged[m, i] + f1 * lagged[m + 1, i]) + (
+                f2 * lagged[m + 2, i] + f3 * lagged[m + 3, i]
+            )
+    for m in range(four, lagged.shape[0]):
+        f0 = turned[m]
+        for i in range(n):
+            potential[i] += f0 * lagged[m, i]
+
+
+@jit()
+def _turn(taps: Any, time: int, turned: Any) -> None:
+    """The taps in the order of the slots: what was taken in ``lag`` steps ago is in slot (time - lag) % D."""
+    n_basis, D = taps.shape
+    for lag in range(1, D + 1):
+        slot = (time - lag) % D
+        for basis in range(n_basis):
+            turned[slot * n_basis + basis] = taps[basis, lag - 1]
+
+
+@jit(fastmath=FASTMATH)
+def _remember_own(soma: Recursion, spikes: Any, left: Any, trace: Any) -> None:
+    """The recursion of self-memory; ``left`` are the spikes that now leave the filter's memory."""
+    for basis in range(trace.shape[0]):
+        decay, gain, leaving = soma.decay[basis], soma.gain[basis], soma.leaving[basis]
+        for i in range(spikes.shape[0]):
+            trace[basis, i] = decay * trace[basis, i] + gain * spikes[i] - leaving * left[i]

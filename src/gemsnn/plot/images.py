@@ -1,0 +1,121 @@
+"""What lies on a grid: events as pictures, and weights as the pictures that neurons look for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.errors import ConfigError, ShapeError
+from gemsnn.plot.axes import BLUE, ORANGE, finish, ink, on, two_colours
+
+ACROSS = 6  # neurons in a row of the mosaic
+
+
+def picture(
+    planes: ArrayLike, *, largest: float | None = None, axes: Axes | None = None, title: str | None = None
+) -> Axes:
+    """Draw events on their grid: orange where it grew brighter (ON), blue where darker (OFF).
+
+    Parameters
+    ----------
+    planes
+        (2, height, width): how many events, OFF and ON; or (height, width), where polarities are merged.
+    largest
+        What has the full colour; if not given, the largest half percent.
+    """
+    counts = np.asarray(planes, dtype=np.float64)
+    if counts.ndim == 2:
+        counts = np.stack([np.zeros_like(counts), counts])
+    if counts.ndim != 3 or len(counts) != 2:
+        raise ShapeError(f"planes have shape {counts.shape}, but (2, height, width) or (height, width) is needed")
+    axes = on(axes)
+    full = largest or float(np.percentile(counts, 99.5)) or float(counts.max()) or 1.0
+    axes.imshow(two_colours(*np.clip(counts / full, 0, 1)), interpolation="none")
+    _only_the_image(axes)
+    return finish(axes, title)
+
+
+def weights(
+    model: Any,
+    grid: tuple[int, int] | None = None,
+    neurons: Sequence[int] | None = None,
+    basis: int | None = None,
+    *,
+    axes: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw the weights that neurons give their inputs, each neuron a picture on the grid, all on one scale.
+
+    Parameters
+    ----------
+    model
+        A :class:`gemsnn.training.Model`, or :class:`gemsnn.Parameters`.
+    grid
+        (rows, columns) that the inputs lie on; a model that was trained on recordings knows it. Where there are
+        several planes, as with polarities apart, they stand side by side.
+    neurons
+        Which neurons, hidden ones first, then visible ones; the first 24 if not given.
+    basis
+        Which filter's weights; if not given, their sum, which is what a constant input feels.
+    """
+    parameters = getattr(model, "parameters", model)
+    preprocessing = getattr(model, "preprocessing", None)
+    if grid is None:
+        if preprocessing is None:
+            raise ConfigError("weights need a grid=(rows, columns): the model does not know where its inputs lie")
+        grid = preprocessing.grid
+    synaptic = np.asarray(parameters.synaptic, dtype=np.float64)
+    n_inputs, (rows, columns) = synaptic.shape[1] - len(synaptic), grid
+    if n_inputs % (rows * columns) or not n_inputs:
+        raise ShapeError(f"{n_inputs} inputs do not lie on a grid of {rows} x {columns}")
+    shown = list(range(min(24, len(synaptic))) if neurons is None else neurons)
+    if not shown or not all(0 <= neuron < len(synaptic) for neuron in shown):
+        raise ConfigError(f"neurons = {shown}: at least one is needed, from 0 to {len(synaptic) - 1}")
+    if basis is not None and not 0 <= basis < synaptic.shape[2]:
+        raise ConfigError(f"basis = {basis}: there are only 0 to {synaptic.shape[2] - 1}")
+    chosen = synaptic[shown, :n_inputs]
+    values = (chosen.sum(axis=2) if basis is None else chosen[..., basis]).reshape(len(shown), -1, rows, columns)
+    if preprocessing is not None:
+        values = preprocessing.upright(values)
+    tiles = np.concatenate(list(values.swapaxes(0, 1)), axis=2)  # planes side by side
+    scale = float(np.percentile(np.abs(tiles), 99.5)) or float(np.abs(tiles).max()) or 1.0
+    axes = on(axes)
+    image, centres = _mosaic(two_colours(*np.clip([-tiles / scale, tiles / scale], 0, 1)), ink(axes))
+    axes.imshow(image, interpolation="none")
+    _only_the_image(axes)
+    axes.set_yticks(centres, [_row_name(shown[i : i + ACROSS]) for i in range(0, len(shown), ACROSS)])
+    axes.tick_params("y", length=0)
+    handles = [Patch(color=ORANGE, label=f"{scale:+.2g}"), Patch(color=BLUE, label=f"{-scale:+.2g}")]
+    return finish(axes, title, handles)
+
+
+def _mosaic(tiles: NDArray[np.float64], colour: Any) -> tuple[NDArray[np.float64], list[float]]:
+    """(n, height, width, 4) pictures in rows with a thin frame between them, and the middle of each row."""
+    from matplotlib.colors import to_rgba
+
+    n, height, width, _ = tiles.shape
+    across = min(ACROSS, n)
+    down = -(-n // across)
+    image = np.zeros((down * (height + 1) + 1, across * (width + 1) + 1, 4))
+    for place, tile in enumerate(tiles):
+        top, left = (place // across) * (height + 1), (place % across) * (width + 1)
+        image[top : top + height + 2, left : left + width + 2] = to_rgba(colour, 0.3)
+        image[top + 1 : top + height + 1, left + 1 : left + width + 1] = tile
+    return image, [row * (height + 1) + height / 2 + 0.5 for row in range(down)]
+
+
+def _row_name(neurons: Sequence[int]) -> str:
+    if len(neurons) > 2 and list(neurons) == list(range(neurons[0], neurons[-1] + 1)):
+        return f"{neurons[0]} … {neurons[-1]}"
+    return ", ".join(map(str, neurons))
+
+
+def _only_the_image(axes: Axes) -> None:
+    axes.set(xticks=[], yticks=[])
+    axes.grid(False)
+    axes.spines[:].set_visible(False)

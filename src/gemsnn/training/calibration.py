@@ -1,0 +1,188 @@
+"""What a model knows of its guarantee: the thresholds, for which decoder they hold, and from which recordings they are.
+
+Only recordings that the model neither learned from nor was chosen by will do, and the sets have to be judged on others
+again. So the recordings are remembered by their keys, and what was calibrated on is never measured on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from gemsnn.errors import ConfigError, DataError
+from gemsnn.inference import AnytimePrediction, Guarantee, calibrate, predict_anytime, recording_key
+from gemsnn.inference.guarantee import checkpoints_of
+from gemsnn.model import Network, Parameters
+from gemsnn.training.config import DecoderSettings
+from gemsnn.training.data import Data, Examples
+from gemsnn.training.evaluation import batches
+from gemsnn.training.randomness import Purpose, shuffled
+
+SplitName = Literal["train", "test"]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A guarantee and where it comes from.
+
+    Attributes
+    ----------
+    guarantee
+        Thresholds at checkpoints.
+    decoder
+        Whose probabilities they are thresholds of; the promise holds for no other.
+    keys
+        :func:`gemsnn.inference.recording_key` of the recordings calibrated on, in ascending order.
+    about
+        Which data they were from, as JSON values.
+    """
+
+    guarantee: Guarantee
+    decoder: DecoderSettings
+    keys: NDArray[np.uint64]
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+class HeldOut(NamedTuple):
+    """Examples to calibrate on."""
+
+    examples: Examples
+    indices: NDArray[np.intp]
+    about: dict[str, Any]
+
+
+def held_out(data: Data | Examples, learned_from: str | None, split: SplitName, share: float, seed: int) -> HeldOut:
+    """A random share of examples, or of a split of data; what the model learned from is refused where that is known.
+
+    ``learned_from`` is the fingerprint of the data that the model was trained on, None if it is not known.
+    """
+    if not 0 < share <= 1:
+        raise ConfigError(f"share must lie above 0 and not above 1, got {share!r}")
+    name, about = str(getattr(data, "path", "the data")), dict[str, Any]()
+    if hasattr(data, "train"):
+        both = cast(Data, data)
+        _refuse_what_was_learned(both, name, learned_from, split)
+        about = {"data": both.fingerprint, "split": split}
+        data, name = both.test if split == "test" else both.train, f"{name}: the {split} split"
+    if not len(data):
+        raise DataError(f"{name} is empty, so there is nothing to calibrate on")
+    # A plain random share, not the same of each class: then every recording is as likely to be in it as any other.
+    order = shuffled(len(data), seed, Purpose.CALIBRATE)
+    indices = np.sort(order[: max(1, round(share * len(data)))])
+    return HeldOut(data, indices, {**about, "of": len(data)})
+
+
+def _refuse_what_was_learned(data: Data, name: str, learned_from: str | None, split: SplitName) -> None:
+    if learned_from is not None and data.fingerprint == learned_from and split == "train":
+        raise DataError(
+            f"{name}: the model learned from the train split of this file, or was chosen by it, so that it says "
+            "nothing of recordings to come; calibrate on the test split, or on recordings of their own"
+        )
+    recorded = getattr(data, "attributes", {}).get("split")
+    if learned_from is not None and isinstance(recorded, dict) and recorded.get("of") == learned_from:
+        raise DataError(
+            f"{name}: made by splitting anew the file that the model learned from, so that both splits hold recordings "
+            "that it knows; calibrate on the test split of that file, or on recordings of their own"
+        )
+
+
+def calibrated(
+    network: Network,
+    parameters: Parameters,
+    found: HeldOut,
+    decoder: DecoderSettings,
+    alpha: float,
+    checkpoints: int | Sequence[int],
+    n_steps: int,
+    *,
+    seed: int,
+    threads: int,
+) -> Calibration:
+    """Thresholds from held-out examples; ``checkpoints`` that are only counted are spread over ``n_steps``."""
+    labels = one_class_each(found.examples)[found.indices]
+    steps = checkpoints_of(checkpoints, n_steps)
+    answers, keys = _run(network, parameters, found, decoder, seed, threads)
+    guarantee = calibrate(answers, labels, alpha, steps)
+    return Calibration(guarantee, decoder, np.unique(keys), found.about)
+
+
+def measure_sets(
+    network: Network,
+    parameters: Parameters,
+    calibration: Calibration,
+    examples: Examples,
+    indices: NDArray[np.intp],
+    *,
+    size: int = 1,
+    seed: int = 0,
+    threads: int = 1,
+) -> dict[str, Any]:
+    """What the sets are worth on examples that were not calibrated on, stopped at ``size`` classes; JSON values.
+
+    ``coverage`` is the share of sets that hold the true class when they stop, with its 95 % interval (Clopper and
+    Pearson); ``calibrated_on`` counts the examples left out because they were calibrated on.
+    """
+    labels, guarantee = one_class_each(examples), calibration.guarantee
+    known = set(calibration.keys.tolist())
+    kept = np.array([i for i in indices if recording_key(examples[int(i)]) not in known], dtype=np.intp)
+    result: dict[str, Any] = {
+        "alpha": guarantee.alpha,
+        "size": size,
+        "checkpoints": list(guarantee.checkpoints),
+        "recordings": guarantee.n_recordings,
+        "examples": len(kept),
+        "calibrated_on": int(len(indices) - len(kept)),
+    }
+    if not len(kept):
+        return result
+    answers, _ = _run(network, parameters, HeldOut(examples, kept, {}), calibration.decoder, seed, threads)
+    return result | figures_of_sets(guarantee, answers, labels[kept], size)
+
+
+def figures_of_sets(
+    guarantee: Guarantee, answers: Sequence[AnytimePrediction], labels: NDArray[np.int64], size: int = 1
+) -> dict[str, Any]:
+    """Coverage, sizes, and what was saved."""
+    found = guarantee.stop(answers, size)
+    holds = found.members[np.arange(len(labels)), labels]
+    interval = binomtest(int(holds.sum()), len(holds)).proportion_ci(0.95)
+    lengths = np.array([len(one.classes) for one in answers])
+    return {
+        "coverage": float(holds.mean()),
+        "interval": [float(interval.low), float(interval.high)],
+        "mean_size": float(found.sizes.mean()),
+        "sizes": np.bincount(found.sizes, minlength=found.members.shape[1] + 1).tolist(),
+        "stopped_early": float((found.steps < lengths).mean()),
+        "steps": float(found.steps.mean()),
+        "steps_to_the_end": float(lengths.mean()),
+        "hidden_spikes": float(found.hidden_spikes.mean()),
+        "hidden_spikes_to_the_end": float(np.mean([one.hidden_spikes.sum() for one in answers])),
+    }
+
+
+def one_class_each(examples: Examples) -> NDArray[np.int64]:
+    """(n,) class indices; data that ask for anything else are refused."""
+    labels = examples.labels
+    if labels is None or np.ndim(labels) != 1:
+        raise DataError("sets of classes are for data with one class each, not several labels or spike patterns")
+    return np.asarray(labels)
+
+
+def _run(
+    network: Network, parameters: Parameters, found: HeldOut, decoder: DecoderSettings, seed: int, threads: int
+) -> tuple[list[AnytimePrediction], NDArray[np.uint64]]:
+    """Answers after every step and key of each example."""
+    answers: list[Any] = [None] * len(found.indices)
+    keys = np.zeros(len(found.indices), dtype=np.uint64)
+    for places, batch in batches(found.examples, found.indices):
+        new = predict_anytime(
+            network, parameters, list(batch), decoder.compartments, decoder=decoder.kind, seed=seed, threads=threads
+        )
+        for place, one, answer in zip(places, batch, new, strict=True):
+            answers[place], keys[place] = answer, recording_key(one)
+    return answers, keys

@@ -1,0 +1,201 @@
+"""A model with a guarantee: what it may be calibrated on, what is kept of it, and what it is judged by."""
+
+import numpy as np
+import pytest
+import toy
+
+import gemsnn
+from gemsnn import CheckpointError, ConfigError, DataError, ShapeError
+from gemsnn.events import open_prepared, write_prepared
+from gemsnn.events.prepared import resplit
+from gemsnn.inference import calibrate, recording_key
+from gemsnn.training import DecoderSettings, RunDirectory, load_model, save_model, train
+from gemsnn.training.calibration import measure_sets
+from gemsnn.training.tensors import read_tensors, write_tensors
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """36 training and 60 test examples, hard enough to be wrong about."""
+    X, y = toy.examples(96, seed=3)
+    noise = np.random.default_rng(1).random(X.shape) < 0.35
+    path = tmp_path_factory.mktemp("data") / "toy.h5"
+    write_prepared(path, X ^ noise, y, split=["train" if i < 36 else "test" for i in range(96)])
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(file, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("run") / "run"
+    with open_prepared(file) as data:
+        train(toy.config(), data, directory)
+    return RunDirectory(directory).load_model()
+
+
+@pytest.fixture
+def data(file):
+    with open_prepared(file) as opened:
+        yield opened
+
+
+def everything(split):
+    return split.read(np.arange(len(split)))
+
+
+def test_thresholds_are_those_of_the_models_own_answers(model, data):
+    X, y = everything(data.test), data.test.labels
+    found = model.calibrate(X, np.array(model.classes)[y], alpha=0.2, checkpoints=4)
+    assert found.calibration.guarantee == calibrate(model.predict_anytime(X), y, 0.2, 4)
+    assert found.calibration.decoder == model.decoder
+    assert model.calibration is None
+    sets = found.predict_set(X, size=2)
+    expected = found.calibration.guarantee.stop(model.predict_anytime(X), 2)
+    assert all(np.array_equal(a, b) for a, b in zip(sets, expected, strict=True))
+
+
+def test_a_share_is_drawn_and_the_rest_is_left_to_judge_by(model, data):
+    found = model.calibrate_on(data, 0.2, checkpoints=4)
+    calibration = found.calibration
+    assert calibration.guarantee.n_recordings == 30
+    assert calibration.about == {"data": data.fingerprint, "split": "test", "of": 60}
+    keys = {recording_key(one) for one in data.test}
+    assert len(calibration.keys) == 30
+    assert set(calibration.keys.tolist()) <= keys
+    judged = measure_sets(
+        model.network, model.parameters, calibration, data.test, np.arange(60), seed=model.prediction_seed
+    )
+    assert (judged["examples"], judged["calibrated_on"]) == (30, 30)
+    new = [i for i in range(60) if recording_key(data.test[i]) not in set(calibration.keys.tolist())]
+    sets = found.predict_set(data.test.read(new))
+    holds = sets.members[np.arange(30), data.test.labels[new]]
+    assert judged["coverage"] == holds.mean()
+    assert judged["interval"][0] < judged["coverage"] <= judged["interval"][1]
+    assert judged["mean_size"] == sets.sizes.mean()
+    assert sum(judged["sizes"]) == 30
+    assert judged["steps"] == sets.steps.mean() < judged["steps_to_the_end"] == 20
+    assert judged["stopped_early"] == (sets.steps < 20).mean()
+    assert judged["hidden_spikes"] == pytest.approx(sets.hidden_spikes.mean())
+    assert judged["hidden_spikes"] < judged["hidden_spikes_to_the_end"]
+
+
+def test_where_everything_was_calibrated_on_nothing_is_judged(model, data):
+    found = model.calibrate_on(data, 0.2, checkpoints=4, share=1)
+    judged = measure_sets(model.network, model.parameters, found.calibration, data.test, np.arange(60))
+    assert (judged["examples"], judged["calibrated_on"]) == (0, 60)
+    assert "coverage" not in judged
+
+
+def test_what_the_model_learned_from_is_refused(model, data, tmp_path):
+    with pytest.raises(DataError, match=r"toy\.h5: the model learned from the train split of this file"):
+        model.calibrate_on(data, split="train")
+    resplit(data, tmp_path / "again.h5", 0.5, seed=1)
+    with open_prepared(tmp_path / "again.h5") as again, pytest.raises(DataError, match="made by splitting anew"):
+        model.calibrate_on(again)
+
+
+def test_the_train_split_of_another_file_will_do(model, tmp_path):
+    X, y = toy.examples(60, seed=9)
+    write_prepared(tmp_path / "other.h5", X, y, split=0.0)
+    with open_prepared(tmp_path / "other.h5") as other:
+        found = model.calibrate_on(other, 0.2, split="train", share=1, checkpoints=4)
+        assert found.calibration.guarantee.n_recordings == 60
+        with pytest.raises(DataError, match=r"other\.h5: the test split is empty"):
+            model.calibrate_on(other, 0.2)
+
+
+def test_examples_of_any_kind_will_do(model, data):
+    found = model.calibrate_on(data.test, 0.2, share=1, checkpoints=4)
+    assert found.calibration.guarantee == model.calibrate_on(data, 0.2, share=1, checkpoints=4).calibration.guarantee
+    assert found.calibration.about == {"of": 60}
+
+
+def test_a_guarantee_is_part_of_the_models_file(model, data, tmp_path):
+    found = model.calibrate_on(data, 0.2, checkpoints=[5, 20], decoder=DecoderSettings(kind="vote", compartments=3))
+    save_model(found, tmp_path / "model.safetensors")
+    again = load_model(tmp_path / "model.safetensors")
+    assert again.calibration.guarantee == found.calibration.guarantee
+    assert again.calibration.decoder == DecoderSettings(kind="vote", compartments=3)
+    assert again.calibration.about == found.calibration.about
+    assert np.array_equal(again.calibration.keys, found.calibration.keys)
+    X = everything(data.test)
+    assert all(np.array_equal(a, b) for a, b in zip(found.predict_set(X), again.predict_set(X), strict=True))
+
+
+def test_a_changed_threshold_is_not_believed(model, data, tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_model(model.calibrate_on(data, 0.2, checkpoints=[5, 20]), path)
+    content = path.read_bytes()
+    assert content.count(b'\\"alpha\\": 0.2') == 1
+    path.write_bytes(content.replace(b'\\"alpha\\": 0.2', b'\\"alpha\\": 0.1'))
+    with pytest.raises(CheckpointError, match="does not fit its checksum"):
+        load_model(path)
+
+
+def test_a_guarantee_that_makes_no_sense_is_refused(model, data, tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_model(model.calibrate_on(data, 0.2, checkpoints=[5, 20]), path)
+    header, arrays = read_tensors(path, "gemsnn model", 2)
+    for name in ("format", "version"):
+        del header[name]
+    header["calibration"]["guarantee"]["alpha"] = 2
+    write_tensors(path, "gemsnn model", 2, header, arrays)
+    with pytest.raises(CheckpointError, match="not a usable model: alpha must lie between 0 and 1"):
+        load_model(path)
+
+
+def test_without_calibration_there_are_no_sets(model, data):
+    with pytest.raises(CheckpointError, match="makes no promise yet: calibrate it"):
+        model.predict_set(everything(data.test))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"labels": [2] * 5}, ShapeError, "60 recordings, but 5 labels"),
+        ({"labels": [4] * 60}, DataError, r"labels hold 4, which is none of the classes \[2, 5, 7\]"),
+        ({"labels": np.zeros((60, 3))}, ShapeError, r"labels have shape \(60, 3\)"),
+        ({"alpha": 0.001}, DataError, "needs at least 999 recordings"),
+        ({"inputs": np.zeros((60, 20, 11))}, ShapeError, "n_inputs"),
+    ],
+)
+def test_mistakes_are_told(model, data, change, error, message):
+    usual = {"inputs": everything(data.test), "labels": np.array(model.classes)[data.test.labels], "alpha": 0.2}
+    with pytest.raises(error, match=message):
+        model.calibrate(**{**usual, **change})
+
+
+@pytest.mark.parametrize("share", [0, 1.5, -0.1])
+def test_a_share_lies_between_nothing_and_all(model, data, share):
+    with pytest.raises(ConfigError, match="share must lie above 0 and not above 1"):
+        model.calibrate_on(data, share=share)
+
+
+def test_data_without_one_class_each_are_refused(model, tmp_path):
+    X, _ = toy.examples(12)
+    write_prepared(tmp_path / "several.h5", X, np.eye(3, dtype=int)[np.arange(12) % 3], split=1.0)
+    with open_prepared(tmp_path / "several.h5") as several, pytest.raises(DataError, match="one class each"):
+        model.calibrate_on(several, 0.2)
+
+
+def test_recordings_of_different_lengths(model, data):
+    X = [one[: 10 + i % 11] for i, one in enumerate(data.test)]
+    found = model.calibrate(X, np.array(model.classes)[data.test.labels], alpha=0.2, checkpoints=4)
+    assert found.calibration.guarantee.checkpoints == (5, 10, 15, 20)
+    sets = found.predict_set(X)
+    assert sets.members.shape == (60, 3)
+    assert (sets.steps <= [len(one) for one in X]).all()
+
+
+def test_over_many_splits_a_trained_networks_sets_keep_the_promise(model):
+    """Of recordings that never were in one file with the training data."""
+    X, y = toy.examples(600, seed=11)
+    X, y = X ^ (np.random.default_rng(2).random(X.shape) < 0.35), np.searchsorted(model.classes, y)
+    answers = model.predict_anytime(X)
+    rng, covered = np.random.default_rng(0), []
+    for _ in range(200):
+        order = rng.permutation(600)
+        held, new = (type(answers)(*(values[part] for values in answers)) for part in (order[:100], order[100:]))
+        sets = calibrate(held, y[order[:100]], 0.2, 5).stop(new)
+        covered.append(sets.members[np.arange(500), y[order[100:]]].mean())
+    assert np.mean(covered) > 0.8 - 3 * np.std(covered) / np.sqrt(200)
+    assert gemsnn.metrics.accuracy(y, answers.classes[:, -1]) < 0.97, "too easy to test anything"
