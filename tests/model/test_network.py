@@ -83,9 +83,10 @@ def with_nan(array: np.ndarray, value: float) -> np.ndarray:
         (lambda p: {"synaptic": p.synaptic[:, 1:]}, ShapeError, r"synaptic has shape \(4, 6, 2\), but .* \(4, 7, 2\)"),
         (lambda p: {"somatic": p.somatic.T}, ShapeError, r"somatic has shape \(3, 4\), but .* \(4, 3\)"),
         (lambda p: {"bias": p.bias[:, None]}, ShapeError, r"bias has shape \(4, 1\), but .* \(4,\)"),
-        (lambda p: {"bias": with_nan(p.bias, np.nan)}, DataError, "bias holds NaN or infinite"),
-        (lambda p: {"somatic": with_nan(p.somatic, np.inf)}, DataError, "somatic holds NaN or infinite"),
-        (lambda p: {"synaptic": np.full_like(p.synaptic, -np.inf)}, DataError, "synaptic holds NaN or infinite"),
+        (lambda p: {"bias": with_nan(p.bias, np.nan)}, DataError, "bias holds NaN or values beyond"),
+        (lambda p: {"somatic": with_nan(p.somatic, np.inf)}, DataError, "somatic holds NaN or values beyond"),
+        (lambda p: {"synaptic": np.full_like(p.synaptic, -np.inf)}, DataError, "synaptic holds NaN or values beyond"),
+        (lambda p: {"bias": np.full_like(p.bias, 3e38)}, DataError, "bias holds NaN or values beyond 1e"),
         (lambda p: {"bias": p.bias.astype(np.float64)}, ConfigError, "bias is float64 but .*synaptic is float32"),
         (
             lambda p: {"bias": p.bias.astype(np.int64)},

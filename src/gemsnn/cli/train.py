@@ -160,7 +160,7 @@ def _configuration(
     from gemsnn.training import TrainingConfig, read_config
 
     if config is None:
-        return TrainingConfig.make(preset, **given), None
+        return TrainingConfig.of(preset, given), None
     return read_config(config, preset, **given)
 
 

@@ -62,10 +62,25 @@ def remove_partial_files(directory: Path) -> None:
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a file for reading; an `OSError` if it is something else, such as a pipe, which would block for ever."""
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, f"it is {_kind(mode)}")
-    return path.open("rb")
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # a null character in the name
+        raise OSError(errno.EINVAL, str(error)) from None
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, f"it is {_kind(mode)}")
+        os.set_blocking(descriptor, True)
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path) -> bytes:
+    """All of a file; an `OSError` if it is something else."""
+    with open_regular(path) as stream:
+        return stream.read()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 
 Part = TypeVar("Part")
@@ -20,18 +21,18 @@ def from_table(what: str, table: Any, kinds: Mapping[str, type[Part]], default: 
     if isinstance(table, str):
         table = {"kind": table}
     if not isinstance(table, Mapping):
-        raise ConfigError(f"{what} = {table!r}: must be a table with a kind, one of {', '.join(map(repr, kinds))}")
+        raise ConfigError(f"{what} = {shown(table)}: must be a table with a kind, one of {', '.join(map(repr, kinds))}")
     values = dict(table)
     kind = values.pop("kind", default)
     if not isinstance(kind, str) or kind not in kinds:
-        raise ConfigError(f"{what}.kind = {kind!r}: must be one of {', '.join(map(repr, kinds))}")
+        raise ConfigError(f"{what}.kind = {shown(kind)}: must be one of {', '.join(map(repr, kinds))}")
     parameters = inspect.signature(kinds[kind]).parameters
     for name in values:
         if name not in parameters:
             raise ConfigError(f"{what}.{name}: {unknown(name, parameters)}")
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in values:
-            raise ConfigError(f"{what}.{name} is missing: {what}.kind = {kind!r} needs it")
+            raise ConfigError(f"{what}.{name} is missing: {what}.kind = {shown(kind)} needs it")
     try:
         return kinds[kind](**{name: None if value == "none" else value for name, value in values.items()})
     except ConfigError as error:

@@ -8,13 +8,17 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from gemsnn.common.kinds import unknown
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
+
+_MOST = 5  # problems told at once
 
 
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     """One text for all that is wrong: the field, its value, and what is allowed."""
-    texts = []
-    for item in error.errors():
+    texts: list[str] = []
+    problems = error.errors()
+    for item in problems[:_MOST]:
         where = ".".join(str(part) for part in item["loc"])
         if isinstance(item.get("ctx", {}).get("error"), ConfigError):
             texts.append(str(item["ctx"]["error"]))  # it names the field itself
@@ -25,7 +29,9 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
         else:
             field = _owner(model, item["loc"]).model_fields.get(str(item["loc"][-1]))
             allowed = str(item["msg"]) if field is None else f"must be {allowed_values(field)}"
-            texts.append(f"{where} = {item['input']!r}: {allowed}")
+            texts.append(f"{where} = {shown(item['input'])}: {allowed}")
+    if len(problems) > _MOST:
+        texts.append(f"and {len(problems) - _MOST} more")
     return "; ".join(texts)
 
 

@@ -54,3 +54,21 @@ def with_interval(value: Interval, digits: int = 3) -> str:
 def printable(name: object) -> str:
     """A name from outside without what a terminal or a page would obey: every control character becomes a ``�``."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(name))
+
+
+def shown(value: object) -> str:
+    """A value from outside for a message: as Python writes it, cut where it is long.
+
+    Examples
+    --------
+    >>> shown([1, "x"])
+    "[1, 'x']"
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or a hundred tables within each other
+        return f"({type(value).__name__} too large to print)"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_LONGEST = 120  # letters

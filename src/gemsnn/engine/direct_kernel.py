@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gemsnn.engine.barrier import wait_for_all
-from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, winner
+from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, weigh, winner
 from gemsnn.engine.jit import FASTMATH, jit
 
 
@@ -122,7 +122,8 @@ def advance(
 
     row_first, row_last = n_neurons * thread // n_threads, n_neurons * (thread + 1) // n_threads
     log_weights = b.log_weights.copy()
-    importance, visible_signal, hidden_signal = np.empty(K), np.empty(K), np.empty(K)
+    likelihood, importance = np.empty(K), np.empty(K)
+    visible_signal, hidden_signal = np.empty(K), np.empty(K)
     memory = b.processor_memory[thread]
     shares, errors = np.empty(n_neurons), np.empty((K, n_visible), dtype=gram.dtype)
     factors = np.zeros((row_last - row_first, K))
@@ -272,24 +273,9 @@ def advance(
             wait_for_all(counter, n_threads * ((2 if n_circuits else 1) * (t - first + 1)))
 
         # The central processor. Every thread computes the same numbers; thread 0 writes them down.
-        highest = -np.inf
-        for k in range(K):
-            likelihood = 0.0
-            for x in range(n_visible):
-                likelihood += visible_log_probability[t, k, x]
-            log_weights[k] = kappa * log_weights[k] + (likelihood if clamped[t] else 0.0)
-            highest = max(highest, log_weights[k])
-            if thread == 0:
-                b.log_likelihood[t, k] = likelihood
-                b.log_weights_out[t, k] = log_weights[k]
-        total = 0.0
-        for k in range(K):
-            importance[k] = np.exp(log_weights[k] - highest)
-            total += importance[k]
-        for k in range(K):
-            importance[k] /= total
-            if thread == 0:
-                b.importance[t, k] = importance[k]
+        weigh(kappa, clamped[t], visible_log_probability[t], likelihood, log_weights, importance)
+        if thread == 0:
+            b.log_likelihood[t], b.log_weights_out[t], b.importance[t] = likelihood, log_weights, importance
         # Post factors and learning signals, each thread for its own neurons.
         for i in range(row_first, row_last):
             for k in range(K):

@@ -33,7 +33,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, winner
+from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, weigh, winner
 from gemsnn.engine.jit import FASTMATH, jit
 
 # A loop that begins elsewhere than at 0 counts in uint64: an index that could be negative would not be vectorised.
@@ -538,22 +538,8 @@ def advance(
                 fired[i, k] = spikes[step, k, i]
                 probabilities[i, k] = shares[i]
 
-        # The central processor.
-        highest = -np.inf
-        for k in range(K):
-            likelihood = 0.0
-            for x in range(n_visible):
-                likelihood += log_probability[k, x]
-            log_weights[k] = kappa * log_weights[k] + (likelihood if clamped else 0.0)
-            highest = max(highest, log_weights[k])
-            all_likelihoods[step, k], all_log_weights[step, k] = likelihood, log_weights[k]
-        total_importance = 0.0
-        for k in range(K):
-            importance[k] = np.exp(log_weights[k] - highest)
-            total_importance += importance[k]
-        for k in range(K):
-            importance[k] /= total_importance
-            all_importance[step, k] = importance[k]
+        weigh(kappa, clamped, log_probability, all_likelihoods[step], log_weights, importance)
+        all_log_weights[step], all_importance[step] = log_weights, importance
 
         # Post factors and learning signals.
         if clamped:

@@ -115,3 +115,26 @@ def winner(probabilities: Any, members: Any, silent: bool, uniform: float) -> in
         if uniform < cumulated:
             return int(i)
     return -1 if silent else int(members[len(members) - 1])
+
+
+@jit(error_model="numpy")
+def weigh(kappa: float, clamped: bool, log_probability: Any, likelihood: Any, log_weights: Any, importance: Any) -> None:
+    """The central processor: v <- kappa v + log p(visible spikes), and its SoftMax over compartments, (K,) each.
+
+    ``log_probability`` (K, n_visible) adds up to the ``likelihood`` (K,); in a free-running step it does not count. All
+    threads compute this for themselves, so that sums keep their order here.
+    """
+    highest = -np.inf
+    for k in range(log_weights.shape[0]):
+        total = 0.0
+        for x in range(log_probability.shape[1]):
+            total += log_probability[k, x]
+        likelihood[k] = total
+        log_weights[k] = kappa * log_weights[k] + (total if clamped else 0.0)
+        highest = max(highest, log_weights[k])
+    total = 0.0
+    for k in range(log_weights.shape[0]):
+        importance[k] = np.exp(log_weights[k] - highest)
+        total += importance[k]
+    for k in range(log_weights.shape[0]):
+        importance[k] /= total

@@ -26,10 +26,11 @@ def jit(**options: Any) -> Callable[[Function], Function]:
 
 
 def pointer(signature: Any, function: Callable[..., Any]) -> Any:
-    """A function of the given signature that a kernel can be handed as an argument, without being compiled anew."""
-    return _cached(
-        function, lambda cache: cfunc(signature, cache=cache, fastmath=FASTMATH, error_model="numpy")(function)
-    )
+    """A function of the given signature that a kernel can be handed as an argument, without being compiled anew.
+
+    Its sums keep their order: what it gives for a neuron may not depend on which neurons a thread has beside it.
+    """
+    return _cached(function, lambda cache: cfunc(signature, cache=cache, error_model="numpy")(function))
 
 
 def _cached(function: Callable[..., Any], make: Callable[[bool], Any]) -> Any:

@@ -108,7 +108,7 @@ class Protocol(BaseModel):
         return self
 
     @classmethod
-    def make(cls, preset: Literal["quick", "full"] = "full", **changes: Any) -> Protocol:
+    def make(cls, preset: Literal["quick", "full"] = "full", /, **changes: Any) -> Protocol:
         """A preset with changes; impossible values are a ``ConfigError``."""
         values = {**PRESETS[preset], **changes}
         given = changes.get("compartments")

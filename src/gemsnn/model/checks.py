@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError, DataError, ShapeError
 
 # Contiguous and writeable: Numba would compile anew for a read-only array.
@@ -50,21 +52,29 @@ def check_shape(name: str, array: NDArray[Any], shape: dict[str, int | None]) ->
         raise ShapeError(f"{name} has shape {array.shape}: there must be at least one time step")
 
 
+MOST = (1 << 63) - 1
+"""No count or seed is larger: it has to fit a processor's word."""
+
+
 def whole_number(name: str, value: Any, least: int) -> int:
     """An integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ConfigError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= MOST:
+        raise ConfigError(f"{name} must be a whole number of at least {least}, got {shown(value)}")
     return int(value)
 
 
 def number(name: str, value: Any) -> float:
     """A finite real number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
-        raise ConfigError(f"{name} must be a finite number, got {value!r}")
+    try:
+        finite = not isinstance(value, bool) and isinstance(value, int | float | np.number) and math.isfinite(value)
+    except (OverflowError, TypeError):  # an integer of hundreds of digits, or a complex number
+        finite = False
+    if not finite:
+        raise ConfigError(f"{name} must be a finite number, got {shown(value)}")
     return float(value)
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
-        raise ConfigError(f"unknown {name} {value!r}: choose one of {', '.join(map(repr, choices))}")
+        raise ConfigError(f"unknown {name} {shown(value)}: choose one of {', '.join(map(repr, choices))}")
     return str(value)

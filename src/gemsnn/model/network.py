@@ -8,10 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gemsnn.common import memory
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError, DataError, ShapeError
-from gemsnn.model.checks import one_of
+from gemsnn.model.checks import number, one_of, whole_number
 from gemsnn.model.filters import Filter, RaisedCosine
-from gemsnn.model.parameters import Parameters
+from gemsnn.model.parameters import LARGEST, LARGEST_INITIAL, Parameters
 from gemsnn.model.spikes import Circuit, Circuits
 from gemsnn.model.topology import Topology
 
@@ -148,8 +150,15 @@ class Network:
         spread of the potentials does not depend on the network's size; self-memory starts at 0. The default hidden
         bias makes hidden neurons fire in about one step of eight before anything is learned.
         """
+        whole_number("seed", seed, 0)
+        for name, value in (
+            ("weight_scale", weight_scale), ("hidden_bias", hidden_bias), ("visible_bias", visible_bias)
+        ):  # fmt: skip
+            if abs(number(name, value)) > LARGEST_INITIAL:
+                raise ConfigError(f"{name} = {shown(value)}: must lie within {LARGEST_INITIAL:g}")
         mask = self.topology.mask
         n_basis = self.synaptic_filter.n_basis
+        memory.require(20 * mask.size * n_basis, f"{mask.size * n_basis:,} weights")
         scale = weight_scale / np.sqrt(np.maximum(mask.sum(axis=1), 1) * n_basis)
         draws = np.random.default_rng(seed).standard_normal((*mask.shape, n_basis))
         bias = np.concatenate([np.full(self.n_hidden, hidden_bias), np.full(self.n_visible, visible_bias)])
@@ -178,8 +187,8 @@ class Network:
                     f"parameters.{name} is {array.dtype} but parameters.synaptic is {parameters.dtype}: "
                     "use parameters.astype(...) to bring all to one precision"
                 )
-            if not np.isfinite(array).all():
-                raise DataError(f"parameters.{name} holds NaN or infinite values: training may have diverged")
+            if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):  # with NaN, neither holds
+                raise DataError(f"parameters.{name} holds NaN or values beyond {LARGEST:g}: training may have diverged")
         absent = parameters.synaptic.reshape(-1, self.synaptic_filter.n_basis)[self.topology.absent]
         if absent.any():
             place = self.topology.absent[absent.any(axis=1).argmax()]

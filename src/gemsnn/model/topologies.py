@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 from gemsnn.model.checks import number, whole_number
 from gemsnn.model.topology import Topology
@@ -23,6 +24,10 @@ class Graph:
 
     def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
         raise NotImplementedError
+
+    def count_hidden(self, n_hidden: int) -> int:
+        """How many hidden neurons it has where the settings ask for so many."""
+        return n_hidden
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,14 @@ class Layers(Graph):
 
     def __post_init__(self) -> None:
         if not isinstance(self.sizes, list | tuple):
-            raise ConfigError(f"sizes must be a list of whole numbers, got {self.sizes!r}")
+            raise ConfigError(f"sizes must be a list of whole numbers, got {shown(self.sizes)}")
         object.__setattr__(self, "sizes", tuple(whole_number("sizes", size, 1) for size in self.sizes))
 
     def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
         return Topology.layered(n_inputs, self.sizes, n_visible)
+
+    def count_hidden(self, n_hidden: int) -> int:
+        return sum(self.sizes)
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class RandomGraph(Graph):
 
     def __post_init__(self) -> None:
         if not 0 <= number("density", self.density) <= 1:
-            raise ConfigError(f"density must lie in [0, 1], got {self.density!r}")
+            raise ConfigError(f"density must lie in [0, 1], got {shown(self.density)}")
         object.__setattr__(self, "density", float(self.density))
         object.__setattr__(self, "seed", whole_number("seed", self.seed, 0))
 
@@ -78,17 +86,23 @@ class GraphFile(Graph):
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | Path):
-            raise ConfigError(f"path must be the path of a graph file, got {self.path!r}")
+            raise ConfigError(f"path must be the path of a graph file, got {shown(self.path)}")
         object.__setattr__(self, "path", str(self.path))
 
     def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
-        topology = Topology.load(self.path)
+        topology = self._load()
         if (topology.n_inputs, topology.n_visible) != (n_inputs, n_visible):
             raise ConfigError(
                 f"{self.path}: a graph of {topology.n_inputs} inputs and {topology.n_visible} visible neurons, but the "
                 f"data have {n_inputs} inputs and need {n_visible} visible neurons"
             )
         return topology
+
+    def count_hidden(self, n_hidden: int) -> int:
+        return self._load().n_hidden
+
+    def _load(self) -> Topology:
+        return Topology.load(self.path)
 
 
 TOPOLOGIES: dict[str, type[Graph]] = {graph.kind: graph for graph in (FullyConnected, Layers, RandomGraph, GraphFile)}

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.files import write_whole
+from gemsnn.common import memory
+from gemsnn.common.files import read_regular, write_whole
 from gemsnn.errors import ConfigError, ShapeError
 from gemsnn.model.checks import whole_number
 
@@ -153,13 +154,14 @@ class Topology:
     def load(cls, path: str | PathLike[str]) -> Topology:
         """Read what :meth:`save` has written."""
         try:
-            content = json.loads(Path(path).read_text())
+            content = json.loads(read_regular(Path(path)))
             sizes = content["n_inputs"], content["n_hidden"], content["n_visible"]
             mask = _empty_mask(*sizes)
             mask[_synapses(content["synapses"], mask.shape)] = True
             return cls(*sizes, mask)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{path}: not a graph file: {error}") from None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            told = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(f"{path}: not a graph file: {told}") from None
 
 
 def _sizes(n_inputs: int, n_hidden: int, n_visible: int) -> tuple[int, int, int]:
@@ -181,4 +183,9 @@ def _synapses(pairs: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDA
 
 def _empty_mask(n_inputs: int, n_hidden: int, n_visible: int) -> NDArray[np.bool_]:
     n_inputs, n_hidden, n_visible = _sizes(n_inputs, n_hidden, n_visible)
+    # A byte for each possible synapse; and a place, eight bytes, where there may turn out to be none.
+    memory.require(
+        9 * (n_hidden + n_visible) * (n_inputs + n_hidden + n_visible),
+        f"a graph of {n_inputs:,} inputs, {n_hidden:,} hidden and {n_visible:,} visible neurons",
+    )
     return np.zeros((n_hidden + n_visible, n_inputs + n_hidden + n_visible), dtype=bool)

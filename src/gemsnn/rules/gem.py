@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 from gemsnn.rules.rule import Array, Rule
 
@@ -32,7 +33,7 @@ class GEM(Rule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.centred, bool):
-            raise ConfigError(f"centred must be true or false, got {self.centred!r}")
+            raise ConfigError(f"centred must be true or false, got {shown(self.centred)}")
 
     @staticmethod
     def broadcast(

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 from gemsnn.model import Network
 
@@ -72,8 +73,12 @@ class Rule:
     def check_number(self, name: str, allowed: str, fits: Callable[[float], bool]) -> None:
         """Refuse a setting that is not a number that fits; one of NumPy's becomes Python's."""
         value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not fits(float(value)):
-            raise ConfigError(f"{name} must {allowed}, got {value!r}")
+        try:
+            good = not isinstance(value, bool) and isinstance(value, int | float | np.number) and fits(float(value))
+        except (OverflowError, TypeError):  # an integer of hundreds of digits, or a complex number
+            good = False
+        if not good:
+            raise ConfigError(f"{name} must {allowed}, got {shown(value)}")
         object.__setattr__(self, name, float(value))
 
     # ---- the three factors ------------------------------------------------------------------------------------------

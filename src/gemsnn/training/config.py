@@ -26,14 +26,18 @@ from pydantic import (
     model_validator,
 )
 
+from gemsnn.common import memory
+from gemsnn.common.files import read_regular
 from gemsnn.common.kinds import from_table, merged
 from gemsnn.common.validation import complaint
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 from gemsnn.inference.decoders import DECODERS
 from gemsnn.model import Exponential, Filter, Network, Parameters, RaisedCosine
 from gemsnn.model.checks import one_of
 from gemsnn.model.filters import FILTERS
 from gemsnn.model.network import Readout, readout_circuits
+from gemsnn.model.parameters import LARGEST_INITIAL
 from gemsnn.model.topologies import TOPOLOGIES, FullyConnected, Graph
 from gemsnn.rules import GEM, RULES, Feedback, Rule
 
@@ -61,6 +65,9 @@ RuleSetting = Annotated[InstanceOf[Rule], _reader("rule", Rule, RULES, "feedback
 Decoder = Annotated[str, AfterValidator(lambda kind: one_of("decoder", kind, tuple(DECODERS)))]
 Criterion = Literal["accuracy", "nll", "log_likelihood"]
 Compartments = Annotated[int, Field(ge=1, le=1024)]
+Count = Annotated[int, Field(ge=1, le=10**15)]
+Initial = Annotated[float, Field(ge=-LARGEST_INITIAL, le=LARGEST_INITIAL)]
+Side = Annotated[int, Field(ge=1, le=1 << 15)]
 
 
 class DecoderSettings(_Settings):
@@ -100,11 +107,11 @@ class TrainingConfig(_Settings):
     """How neurons remember their own spikes."""
     visible_memory: bool = False
     """Whether the read-out neurons remember their own spikes; without, their somatic weights stay 0."""
-    hidden_bias: float = -2.0
+    hidden_bias: Initial = -2.0
     """Initial bias of the hidden neurons: -2 makes them fire in about one step of eight."""
-    visible_bias: float = 0.0
+    visible_bias: Initial = 0.0
     """Initial bias of the read-out neurons."""
-    weight_scale: float = Field(default=0.1, ge=0)
+    weight_scale: float = Field(default=0.1, ge=0, le=LARGEST_INITIAL)
     """Spread of the initial potentials that the synapses cause."""
 
     # ---- the rule
@@ -114,9 +121,9 @@ class TrainingConfig(_Settings):
     """How the network learns: one of gemsnn.rules.RULES by its kind, and its settings."""
 
     # ---- how long, and how the step size changes
-    epochs: int = Field(default=10, ge=1)
+    epochs: int = Field(default=10, ge=1, le=10**9)
     """Passes over the training examples, each in an order of its own."""
-    max_time_samples: int | None = Field(default=None, ge=1)
+    max_time_samples: Count | None = None
     """Stop after the example that reaches so many time steps, if that comes before the last epoch's end."""
     learning_rate_schedule: Literal["constant", "linear", "cosine"] = "cosine"
     """How the step size falls from the rule's to learning_rate_floor over the run."""
@@ -124,25 +131,25 @@ class TrainingConfig(_Settings):
     """Share of the rule's step size that is left at the end of a linear or cosine schedule."""
     average_last: float = Field(default=0.2, ge=0, le=1)
     """Share of the run, at its end, whose weights are averaged to give the model; 0 takes the last weights."""
-    shift: int | None = Field(default=None, ge=0)
+    shift: int | None = Field(default=None, ge=0, le=1 << 15)
     """Pixels by which examples move at most, each time they are learned; not given: 2 on grids of 16 x 16 or more."""
-    grid: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
+    grid: tuple[Side, Side] | None = None
     """Rows and columns that the inputs lie on, for shift; not given: those of the prepared file, none for arrays."""
 
     # ---- evaluation and the choice of the model
     validation_fraction: float = Field(default=0.1, ge=0, lt=1)
     """Share of each class's training examples held out for validation; 0 holds out none."""
-    eval_every: int | None = Field(default=None, ge=1)
+    eval_every: Count | None = None
     """Time steps between evaluations; not given: once an epoch. There is always one at the end."""
-    eval_at: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    eval_at: tuple[Count, ...] = ()
     """Time steps after which to evaluate, in place of eval_every. There is always one at the end."""
-    validation_limit: int | None = Field(default=None, ge=1)
+    validation_limit: Count | None = None
     """Evaluate on at most so many validation examples."""
-    test_limit: int | None = Field(default=None, ge=0)
+    test_limit: int | None = Field(default=None, ge=0, le=10**15)
     """Evaluate on at most so many test examples while training; 0 for none."""
     select_by: Criterion = "accuracy"
     """What makes a model the best; equal accuracies are told apart by nll. Spike patterns: always log_likelihood."""
-    patience: int | None = Field(default=None, ge=1)
+    patience: Count | None = None
     """Stop when so many evaluations in a row brought no better validation; not given: never."""
 
     # ---- reading out
@@ -164,7 +171,7 @@ class TrainingConfig(_Settings):
     """Precision of the weights."""
     threads: int = Field(default=1, ge=1, le=1024)
     """Threads of the engine; the results do not depend on it."""
-    checkpoint_seconds: float = Field(default=30.0, ge=0)
+    checkpoint_seconds: float = Field(default=30.0, ge=0, le=1e9)
     """Seconds of learning between checkpoints; 0: after every example. The results do not depend on it."""
 
     @model_validator(mode="after")
@@ -179,12 +186,17 @@ class TrainingConfig(_Settings):
         return self
 
     @classmethod
-    def make(cls, preset: str | None = None, **settings: Any) -> TrainingConfig:
+    def make(cls, /, preset: str | None = None, **settings: Any) -> TrainingConfig:
         """From a preset's values (the defaults, if None) and changes to them.
 
         A table with a kind may name only what changes: ``rule={"learning_rate": 1e-3}``; so may a name with a dot:
         ``**{"rule.learning_rate": 1e-3}``.
         """
+        return cls.of(preset, settings)
+
+    @classmethod
+    def of(cls, preset: str | None, settings: Mapping[str, Any]) -> TrainingConfig:
+        """:meth:`make`, for names that come from outside."""
         values = preset_values(preset)
         for name, change in _tables(settings).items():
             base = values.get(name, _default_table(name))
@@ -212,6 +224,12 @@ class TrainingConfig(_Settings):
         return DecoderSettings(kind=self.decoder, compartments=self.inference_compartments or self.n_compartments)
 
     def network(self, n_inputs: int, n_visible: int) -> Network:
+        n_hidden = self.topology.count_hidden(self.n_hidden)
+        weights = (n_hidden + n_visible) * (n_inputs + n_hidden + n_visible) * self.synaptic_filter.n_basis
+        # Initial weights are drawn, learned ones copied, summed up and saved, in part in double precision.
+        memory.require(
+            BYTES_PER_WEIGHT[self.dtype] * weights, f"n_hidden = {n_hidden}: a network of {weights:,} weights"
+        )
         topology = self.topology.topology(n_inputs, self.n_hidden, n_visible)
         circuits = readout_circuits(topology, self.readout)
         return Network(topology, self.synaptic_filter, self.somatic_filter, self.visible_memory, circuits)
@@ -248,6 +266,10 @@ class TrainingConfig(_Settings):
     def identity(self) -> dict[str, Any]:
         """The settings that decide the results, as JSON values: all but those of the machine."""
         return self.model_dump(mode="json", exclude={"threads", "checkpoint_seconds"})
+
+
+BYTES_PER_WEIGHT = {"float32": 40, "float64": 64}
+"""Of a training run, at its peak."""
 
 
 def checked_decoder(values: Mapping[str, Any]) -> DecoderSettings:
@@ -313,8 +335,8 @@ def preset_values(name: str | None) -> dict[str, Any]:
     """What a preset sets; nothing for None."""
     if name is None:
         return {}
-    if name not in PRESETS:
-        raise ConfigError(f"preset = {name!r}: there is only {', '.join(map(repr, PRESETS))}")
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(f"preset = {shown(name)}: there is only {', '.join(map(repr, PRESETS))}")
     return dict(PRESETS[name])
 
 
@@ -341,28 +363,27 @@ def _fields(identity: Mapping[str, Any]) -> dict[str, Any]:
 # ---- the TOML file ---------------------------------------------------------------------------------------------------
 
 
-def read_config(path: str | Path, preset: str | None = None, **settings: Any) -> tuple[TrainingConfig, Path | None]:
+def read_config(path: str | Path, preset: str | None = None, /, **settings: Any) -> tuple[TrainingConfig, Path | None]:
     """Settings from a TOML file, and the data file that it names, if it does.
 
     ``preset`` takes the place of the file's own ``preset``; ``settings`` take the place of the file's values.
     """
     file = Path(path)
     try:
-        with file.open("rb") as stream:
-            values = tomllib.load(stream)
+        values = tomllib.loads(read_regular(file).decode())
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: not a TOML file: {error}") from None
     own_preset = values.pop("preset", None)
     data = values.pop("data", None)
-    if data is not None and not isinstance(data, str):
-        raise ConfigError(f"{file}: data = {data!r}: must be the path of a prepared file")
+    if data is not None and (not isinstance(data, str) or "\0" in data):
+        raise ConfigError(f"{file}: data = {shown(data)}: must be the path of a prepared file")
     together = _tables(values)
     for name, change in _tables(settings).items():
         together[name] = merged(together.get(name), change)
     try:
-        config = TrainingConfig.make(own_preset if preset is None else preset, **together)
+        config = TrainingConfig.of(own_preset if preset is None else preset, together)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
     return config, None if data is None else Path(data)
@@ -372,7 +393,9 @@ def write_config(config: TrainingConfig, data: str | None = None) -> str:
     """The settings as TOML, each with its meaning; :func:`read_config` gives them back."""
     lines = ["# Settings of a gemsnn training run; run again with: gemsnn train --config THIS_FILE --out NEW_RUN"]
     if data is not None:
-        lines += [f"data = {json.dumps(data, ensure_ascii=False)}"]
+        lines += [
+            f"data = {_toml_value(data)}" if _is_text(data) else "# the path of the data is no proper text (UTF-8)"
+        ]
     tables: list[str] = []
     for name, value in config.model_dump().items():
         about = f"  # {TrainingConfig.model_fields[name].description}"
@@ -395,7 +418,17 @@ def _toml_lines(table: dict[str, Any]) -> list[str]:
 def _toml_value(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_toml_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)  # for strings, booleans and finite numbers JSON is TOML
+    # For strings, booleans and finite numbers JSON is TOML, but for one character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can be written down: some hold bytes that are no text, which Python marks."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -405,6 +438,6 @@ def parse_assignment(text: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {text}: write it as FIELD=VALUE")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = None if value.strip().lower() == "none" else value.strip()
     return name.strip(), parsed

@@ -22,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from gemsnn.common.files import write_whole
+from gemsnn.common.words import shown
 from gemsnn.errors import CheckpointError
 
 KEY = "gemsnn"
@@ -76,7 +77,7 @@ def read_header(path: Path, file_format: str, version: int) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         raise DamagedFileError(f"{path}: damaged: its header cannot be read") from None
     if found != f"{file_format}, version {found_version}":
-        raise DamagedFileError(f"{path}: holds a {found!r}, where a {file_format!r} should be, or it is damaged")
+        raise DamagedFileError(f"{path}: holds a {shown(found)}, where a {file_format!r} should be, or it is damaged")
     if not isinstance(found_version, int) or found_version > version:
         raise CheckpointError(
             f"{path}: {file_format} version {found_version} is from the future: this gemsnn reads up to version "

@@ -26,6 +26,7 @@ from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import Stopped, evaluate
 from gemsnn.training.model import Model
+from gemsnn.training.points import EvaluationPoints
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
@@ -161,7 +162,7 @@ class Trainer:
     @property
     def evaluations_left(self) -> int:
         """Evaluations still to come, if the run is not stopped early."""
-        return sum(position > self.position for position in self._evaluate_at)
+        return self._evaluate_at.after(self.position)
 
     def parameters(self) -> Parameters:
         """The weights that make the model: the average if there is one, else the latest."""
@@ -283,13 +284,11 @@ class Trainer:
 
     # ---- inside
 
-    def _positions_to_evaluate_at(self) -> frozenset[int]:
-        """Positions at which a point to evaluate at is reached, and the last."""
-        T, every = self._steps, self.config.eval_every
-        if every is None and not self.config.eval_at:
-            return frozenset({*range(len(self.training), self.total, len(self.training)), self.total})
-        points = self.config.eval_at or range(every or 0, math.ceil(self.total * T), every or 1)
-        return frozenset({math.ceil(point / T) for point in points if point < self.total * T} | {self.total})
+    def _positions_to_evaluate_at(self) -> EvaluationPoints:
+        every, at = self.config.eval_every, self.config.eval_at
+        if every is None and not at:  # once an epoch
+            return EvaluationPoints(len(self.training), (), 1.0, self.total)
+        return EvaluationPoints(every or 1, at, self._steps, self.total)
 
     def _initial_parameters(self, given: Parameters | None) -> Parameters:
         if given is None:

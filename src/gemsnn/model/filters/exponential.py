@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 from gemsnn.model.checks import whole_number
-from gemsnn.model.filters.filter import Filter
+from gemsnn.model.filters.filter import Filter, check_sizes
 
 
 class Exponential(Filter):
@@ -24,11 +25,13 @@ class Exponential(Filter):
     def __init__(self, time_constants: ArrayLike = (1.0, 3.0, 9.0), duration: int = 10) -> None:
         try:
             constants = np.atleast_1d(np.asarray(time_constants, dtype=np.float64))
-        except (TypeError, ValueError):
-            raise ConfigError(f"time_constants must be positive numbers of steps, got {time_constants!r}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ConfigError(
+                f"time_constants must be positive numbers of steps, got {shown(time_constants)}"
+            ) from None
         if constants.ndim != 1 or constants.size == 0 or not (np.isfinite(constants) & (constants > 0)).all():
-            raise ConfigError(f"time_constants must be positive numbers of steps, got {time_constants!r}")
-        whole_number("duration", duration, 1)
+            raise ConfigError(f"time_constants must be positive numbers of steps, got {shown(time_constants)}")
+        check_sizes(constants.size, whole_number("duration", duration, 1))
         decay = np.exp(-np.arange(duration) / constants[:, None])
         self.time_constants, self.decay = tuple(constants.tolist()), np.exp(-1 / constants)
         super().__init__(decay / decay.sum(axis=1, keepdims=True))

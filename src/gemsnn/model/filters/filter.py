@@ -16,10 +16,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_TAPS = 100_000
+"""Of all bases together; the engine's tables of traces grow with it."""
+LARGEST_TAP = 1e6
+"""With weights of at most ``parameters.LARGEST`` no potential leaves the range of float32."""
+
+
+def check_sizes(n_basis: int, duration: int) -> None:
+    """Refuse a filter that would take longer to look up than to compute."""
+    if n_basis * duration > MOST_TAPS:
+        raise ConfigError(f"{n_basis} bases of {duration} steps are too many: at most {MOST_TAPS:,} taps in all")
 
 
 class Filter:
@@ -43,12 +55,13 @@ class Filter:
     def __init__(self, taps: ArrayLike) -> None:
         try:
             taps = np.array(taps, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ConfigError(f"taps must be rows of numbers, all equally long, got {taps!r}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ConfigError(f"taps must be rows of numbers, all equally long, got {shown(taps)}") from None
         if taps.ndim != 2 or 0 in taps.shape:
             raise ConfigError(f"taps must have shape (n_basis, duration) with both at least 1, got {taps.shape}")
-        if not np.isfinite(taps).all():
-            raise ConfigError("taps must be finite numbers")
+        check_sizes(*taps.shape)
+        if not (np.abs(taps) <= LARGEST_TAP).all():  # NaN is not
+            raise ConfigError(f"taps must be finite numbers of at most {LARGEST_TAP:g}")
         taps.flags.writeable = False
         self.taps = taps
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gemsnn.errors import ConfigError
 from gemsnn.model.checks import number, whole_number
-from gemsnn.model.filters.filter import Filter
+from gemsnn.model.filters.filter import Filter, check_sizes
 
 
 class RaisedCosine(Filter):
@@ -35,6 +35,7 @@ class RaisedCosine(Filter):
     def __init__(self, n_basis: int = 3, duration: int = 10, offset: float = 1.0) -> None:
         if whole_number("n_basis", n_basis, 1) > whole_number("duration", duration, 1):
             raise ConfigError(f"need n_basis <= duration, got n_basis={n_basis}, duration={duration}")
+        check_sizes(n_basis, duration)
         if number("offset", offset) <= 0:
             raise ConfigError(f"offset must be a positive number of steps, got {offset}")
         self.offset = float(offset)
