@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
 help:
+	@echo "make demo    a classifier learns digits before your eyes, and ends in a page (two minutes)"
 	@echo "make setup   create $(VENV) and install gemsnn with its development tools"
-	@echo "make demo    simulate data, train, and end with a report page (a few minutes)"
 	@echo "make test    run the tests, and report which lines they reach"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   print the speed and memory tables"
@@ -17,14 +17,18 @@ help:
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("gemsnn needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11 ...") if sys.version_info < (3, 11) else None'
 	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-setup: $(VENV)/.installed
+setup: $(VENV)/.dev
 
 # Real learning on simulated recordings. Stopped, it goes on when called again.
-demo: setup
-	$(BIN)/gemsnn reproduce --quick --out demo
+demo: $(VENV)/.installed
+	$(BIN)/gemsnn demo --out demo
 
 # Two tests at a time, a file's tests one after the other: make test WORKERS=8, make test TESTS=tests/engine
 WORKERS ?= 2
@@ -40,7 +44,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-$(VENV)/.bench: $(VENV)/.installed
+$(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
 	touch $@
 
@@ -49,7 +53,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench_engine.py $(BENCH)
 	for script in $(filter-out benchmarks/bench_engine.py,$(wildcard benchmarks/bench_*.py)); do $(BIN)/python $$script || exit 1; done
 
-$(VENV)/.docs: $(VENV)/.installed
+$(VENV)/.docs: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
 	touch $@
 

@@ -71,7 +71,8 @@ def test_every_setting_of_learning_can_be_set():
     """What is left out concerns files, reports or the command line."""
     left_out = {"validation_limit", "test_limit", "likelihood_samples", "n_bins", "extra_decoders", "eval_at"}
     names = set(TrainingConfig.model_fields) - left_out - {"seed", "checkpoint_seconds"}
-    assert names | {"learning_rate", "random_state", "verbose"} == set(SpikingClassifier().get_params())
+    ours = {"learning_rate", "preprocessing", "random_state", "verbose"}
+    assert names | ours == set(SpikingClassifier().get_params())
 
 
 # ---- scikit-learn's conventions
@@ -198,7 +199,7 @@ def test_a_column_of_arrays_will_do(fitted, problem):
         (np.zeros((4, 3)), [0, 1, 0, 1], ShapeError, r"X has shape \(4, 3\), but \(n, T, n_inputs\)"),
         (np.zeros((4, 3, 2)), [0, 1, 0], ShapeError, "X has 4 examples, but y has 3 labels"),
         (np.full((4, 3, 2), 0.5), [0, 1, 0, 1], DataError, r"X must hold spikes, 0 or 1, but X\[0, 0, 0\] is 0.5"),
-        (np.zeros((4, 3, 2)), [1, 1, 1, 1], DataError, "only the class"),
+        (np.zeros((4, 3, 2)), [1, 1, 1, 1], DataError, "y has only one class, 1;"),
         (np.zeros((0, 3, 2)), [], ShapeError, "n of at least 1"),
         (np.zeros((4, 3, 2)), None, DataError, "y is needed"),
         (np.zeros((4, 3, 2)), [0.1, 0.2, 0.3, 0.4], ValueError, "Unknown label type"),

@@ -23,7 +23,7 @@ PACKAGE = ROOT / "src" / "gemsnn"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = (
     "errors", "_version", "common", "plot", "model", "rules", "engine", "learning", "inference", "metrics", "events",
-    "training", "experiments", "estimator", "cli",
+    "training", "experiments", "watching", "estimator", "cli",
 )  # fmt: skip
 DOORS = ("__init__", "__main__")  # the package's own: they lead into every room
 

@@ -17,28 +17,32 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
+from gemsnn.events import Preprocessing
 from gemsnn.inference import Prediction, SetDecisions, recording_key
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.model import Filter, Network, Parameters
 from gemsnn.model.checks import spike_array
 from gemsnn.rules import Rule
-from gemsnn.training.config import TrainingConfig
+from gemsnn.training.config import DecoderSettings, TrainingConfig
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.display import display
+from gemsnn.training.live import LiveModel
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
-from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer, learn_example
+from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer, learn_example, weighted
+from gemsnn.training.weights import checked_weights, class_weights
 
-_NOT_SETTINGS = {"learning_rate", "random_state", "verbose"}
+_NOT_SETTINGS = {"class_weight", "learning_rate", "preprocessing", "random_state", "verbose"}
 
 
 class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier of spike sequences: a probabilistic spiking network, trained online by any rule.
 
-    ``X`` is (n, T, n_inputs) of 0/1, or a list of (T_i, n_inputs) of different lengths; ``y`` any n labels. Settings
-    are those of :class:`gemsnn.training.TrainingConfig`, where they are explained; None, the default, stands for its
-    default, the best that we know. Only these differ:
+    ``X`` is (n, T, n_inputs) of 0/1; or a list of (T_i, n_inputs) of different lengths; or, with ``preprocessing``, a
+    list of recordings: arrays of events, or what :mod:`gemsnn.events` finds and simulates. ``y`` is any n labels.
+    Settings are those of :class:`gemsnn.training.TrainingConfig`, where they are explained; None, the default, stands
+    for its default, the best that we know. Only these differ:
 
     Parameters
     ----------
@@ -46,11 +50,16 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How it learns: a :class:`gemsnn.rules.Rule`, a name, or its settings as a table.
     learning_rate
         The rule's, if it shall differ.
+    class_weight
+        Weights by label, or ``"balanced"``: every class then counts the same, however many examples it has.
     validation_fraction
         Share of each class held out of ``X``; the model is then the best one on it, else (0, the default) the last one.
     grid
         (rows, columns) that the inputs of ``X`` lie on, if they do: examples then move a little while they are learned
         (``shift``), which makes fewer of them go further. Inputs are counted along the rows, plane by plane.
+    preprocessing
+        How events become spikes; tells the grid, too. ``gemsnn predict`` can then read recordings with what ``save``
+        wrote.
     random_state
         Whole number (the same numbers, the same model), a NumPy ``RandomState``, or None for a new model each time.
     verbose
@@ -108,8 +117,10 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate_schedule: str | None = None,
         learning_rate_floor: float | None = None,
         average_last: float | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         shift: int | None = None,
         grid: tuple[int, int] | None = None,
+        preprocessing: Preprocessing | None = None,
         validation_fraction: float = 0.0,
         eval_every: int | None = None,
         select_by: str | None = None,
@@ -138,8 +149,10 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.learning_rate_schedule = learning_rate_schedule
         self.learning_rate_floor = learning_rate_floor
         self.average_last = average_last
+        self.class_weight = class_weight
         self.shift = shift
         self.grid = grid
+        self.preprocessing = preprocessing
         self.validation_fraction = validation_fraction
         self.eval_every = eval_every
         self.select_by = select_by
@@ -155,14 +168,21 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.three_d_array = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train anew on (n, T, n_inputs) spikes and n labels."""
-        spikes, labels = _checked_pair(X, y)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train anew on (n, T, n_inputs) spikes and n labels.
+
+        ``sample_weight`` (n,): an example is learned with its weight times the step size, so 2 counts about as much as
+        being shown twice, and 1 is as if there were no weights. An example of weight 0 is as if it was not there. Keep
+        the mean near 1: a step that is too large diverges.
+        """
+        spikes, labels = self._checked_pair(X, y)
+        weights = None if sample_weight is None else checked_weights(sample_weight, len(spikes), "sample_weight")
         classes, indices = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
-            raise DataError(f"y has only the class {classes[0]!r}; at least two classes are needed")
-        config = self._config(self._seed())
-        trainer = Trainer(config, ArrayData(ArrayExamples(spikes, indices.astype(np.int64)), classes.tolist()))
+            raise DataError(f"y has only one class, {classes.tolist()[0]!r}; at least two classes are needed")
+        config = self._config(self._seed(), classes)
+        examples = ArrayExamples(spikes, indices.astype(np.int64), weights=weights)
+        trainer = Trainer(config, ArrayData(examples, classes.tolist(), preprocessing=self.preprocessing))
         memory = _Memory()
         with ExitStack() as showing:
             watching: list[Observer] = [memory]
@@ -173,21 +193,35 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._set_fitted(
             config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history
         )
-        self._learned = _keys(spikes)
+        self._learned = _keys(spikes if weights is None else [spikes[i] for i in np.flatnonzero(weights)])
         return self
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Go on learning: each example once, in the order given, at the full learning rate.
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Go on learning: each example once, in the order given, at the full learning rate times its weight.
 
         The first call, unless after ``fit``, must name all ``classes``. Learning in pieces gives the same model as
         learning everything in one call.
         """
-        spikes, labels = _checked_pair(X, y)
+        spikes, labels = self._checked_pair(X, y)
+        if self.class_weight == "balanced":
+            raise ConfigError(
+                "class_weight = 'balanced' needs all examples at once; give partial_fit weights by label, or "
+                "sample_weight"
+            )
+        weights = np.ones(len(spikes))
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, len(spikes), "sample_weight")
         if not hasattr(self, "model_"):
             if classes is None:
                 raise ConfigError("the first call of partial_fit must name all classes: partial_fit(X, y, classes=...)")
             known = np.unique(column_or_1d(classes))
-            config = self._config(self._seed())
+            config = self._config(self._seed(), known)
             network = config.network(spikes[0].shape[1], len(known))
             self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [])
             self._learned = set()
@@ -197,16 +231,20 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         strange = ~np.isin(labels, self.classes_)
         if strange.any():
             raise DataError(f"y holds {labels[strange][0]!r}, which is not among the classes {self.classes_.tolist()}")
-        config = self._config(self.model_.seed)
-        examples = ArrayExamples(spikes, np.searchsorted(self.classes_, labels).astype(np.int64))
-        rule, shift = config.rule_at(0, 1), Shift(config, self.n_features_in_)
+        config = self._config(self.model_.seed, self.classes_)
+        indices = np.searchsorted(self.classes_, labels).astype(np.int64)
+        examples = ArrayExamples(spikes, indices)
+        weights = weights * class_weights(config.class_weight, self.classes_.tolist())[indices]
+        grid = None if self.preprocessing is None else self.preprocessing.grid
+        usual, shift = config.rule_at(0, 1), Shift(config, self.n_features_in_, grid)
         parameters, position = self.parameters_.copy(), self.n_examples_seen_
-        for index in range(len(examples)):
+        for index in np.flatnonzero(weights).tolist():
+            rule = weighted(usual, weights[index])
             shown, target = shift(examples[index], position), desired(examples, index, len(self.classes_))
             parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, target, position)
             position += 1
         self._set_fitted(config, self.classes_, self.network_, parameters, self.model_.n_steps, position)
-        self._learned = self._learned | _keys(spikes)
+        self._learned = self._learned | _keys([spikes[i] for i in np.flatnonzero(weights)])
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -219,6 +257,30 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """(n, n_classes) probabilities, columns as in ``classes_``."""
         return self._predict(X).probabilities
 
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """(n, n_classes) logarithms of ``predict_proba``; of a probability of 0 it is minus infinity."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict_anytime(self, X: ArrayLike) -> Any:
+        """Answers before the end: what ``predict_proba`` would say after 1, 2, ... steps.
+
+        Returns
+        -------
+        An :class:`gemsnn.inference.AnytimePrediction`, whose ``classes`` are indices into ``classes_``; where the
+        sequences differ in length, a list of them. ``stop(confidence)`` answers as soon as that is reached, and
+        :func:`gemsnn.plot.anytime` draws them.
+        """
+        spikes, decoder, threads = self._prepared(X)
+        return self.model_.predict_anytime(spikes, decoder, threads=threads)
+
+    def stream(self, **options: Any) -> LiveModel:
+        """The fitted model alive: it has an answer after every step. See :meth:`gemsnn.training.Model.stream`."""
+        check_is_fitted(self, "model_")
+        # Settings of inference may be changed after fitting, with set_params.
+        decoder = self._config(self.model_.seed, self.classes_).main_decoder
+        return self.model_.stream(**{"decoder": decoder, **options})
+
     def calibrate(
         self, X: ArrayLike, y: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS
     ) -> Self:
@@ -226,18 +288,16 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Learning on takes it away again. See :meth:`gemsnn.training.Model.calibrate`.
         """
-        check_is_fitted(self, "model_")
-        spikes, labels = _checked_pair(X, y)
-        self._check_inputs(spikes)
+        spikes, decoder, threads = self._prepared(X)
+        labels = _checked_labels(y, len(spikes))
         known = len(_keys(spikes) & self._learned)
         if known:
             raise DataError(
                 f"{known} of the {len(spikes)} examples in X were learned from, so that they say nothing of examples "
                 "to come: calibrate on others"
             )
-        config = self._config(self.model_.seed)
         self.model_ = self.model_.calibrate(
-            spikes, labels, alpha, checkpoints=checkpoints, decoder=config.main_decoder, threads=config.threads
+            spikes, labels, alpha, checkpoints=checkpoints, decoder=decoder, threads=threads
         )
         return self
 
@@ -247,10 +307,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Each example is stopped as soon as its set has no more than ``size`` classes. ``members`` of the result is
         (n, n_classes), columns as in ``classes_``.
         """
-        check_is_fitted(self, "model_")
-        spikes = _checked_spikes(X)
-        self._check_inputs(spikes)
-        return self.model_.predict_set(spikes, size, threads=self._config(self.model_.seed).threads)
+        spikes, _, threads = self._prepared(X)
+        return self.model_.predict_set(spikes, size, threads=threads)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a safetensors file; ``gemsnn evaluate`` and ``predict`` read it too."""
@@ -263,20 +321,25 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = load_model(path)
         settings = model.about.get("config", {})
         names = set(cls().get_params()) - _NOT_SETTINGS
-        classifier = cls(**{name: settings[name] for name in sorted(names & settings.keys())}, random_state=model.seed)
-        config, position = classifier._config(model.seed), model.about.get("position", 0)
-        classifier._set_fitted(
-            config, np.array(model.classes), model.network, model.parameters, model.n_steps, position, []
-        )
+        given = {name: settings[name] for name in sorted(names & settings.keys())}
+        classifier = cls(**given, preprocessing=model.preprocessing, random_state=model.seed)
+        classes, weights = np.array(model.classes), settings.get("class_weight")
+        if isinstance(weights, dict):
+            weights = {label: weights[str(label)] for label in classes.tolist() if str(label) in weights}
+        classifier.class_weight = weights
+        config, position = classifier._config(model.seed, classes), model.about.get("position", 0)
+        classifier._set_fitted(config, classes, model.network, model.parameters, model.n_steps, position, [])
         classifier.model_ = replace(classifier.model_, calibration=model.calibration)
         classifier._learned = set()  # a file does not tell
         return classifier
 
     # ---- inside
 
-    def _config(self, seed: int) -> TrainingConfig:
+    def _config(self, seed: int, classes: NDArray[Any] | None = None) -> TrainingConfig:
         given = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
         settings = {name: value for name, value in given.items() if name not in _NOT_SETTINGS}
+        if self.class_weight is not None:
+            settings["class_weight"] = _by_name(self.class_weight, [] if classes is None else classes.tolist())
         config = TrainingConfig.make(self._preset, **settings, seed=seed)
         return config if self.learning_rate is None else config.changed(**{"rule.learning_rate": self.learning_rate})
 
@@ -301,15 +364,26 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.history_ = history
         about = {"position": position, "config": config.identity()}
         labels = tuple(classes.tolist())
-        self.model_ = Model(network, parameters, labels, config.main_decoder, n_steps, config.seed, None, about)
+        self.model_ = Model(
+            network, parameters, labels, config.main_decoder, n_steps, config.seed, self.preprocessing, about
+        )
 
     def _predict(self, X: ArrayLike) -> Prediction:
+        spikes, decoder, threads = self._prepared(X)
+        return self.model_.predict(spikes, decoder, threads=threads)
+
+    def _prepared(self, X: ArrayLike) -> tuple[Spikes, DecoderSettings, int]:
+        """Checked spikes, and how to read them out."""
         check_is_fitted(self, "model_")
-        spikes = _checked_spikes(X)
+        spikes = _checked_spikes(X, self.preprocessing)
         self._check_inputs(spikes)
         # Settings of inference may be changed after fitting, with set_params.
-        config = self._config(self.model_.seed)
-        return self.model_.predict(spikes, config.main_decoder, threads=config.threads)
+        config = self._config(self.model_.seed, self.classes_)
+        return spikes, config.main_decoder, config.threads
+
+    def _checked_pair(self, X: ArrayLike, y: ArrayLike) -> tuple[Spikes, NDArray[Any]]:
+        spikes = _checked_spikes(X, self.preprocessing)
+        return spikes, _checked_labels(y, len(spikes))
 
     def _check_inputs(self, spikes: Spikes) -> None:
         if spikes[0].shape[1] != self.n_features_in_:
@@ -349,10 +423,10 @@ def _keys(spikes: Spikes) -> set[int]:
     return {recording_key(one) for one in spikes if one.any()}
 
 
-def _checked_spikes(X: ArrayLike | Sequence[ArrayLike]) -> Spikes:
+def _checked_spikes(X: ArrayLike | Sequence[Any], preprocessing: Preprocessing | None = None) -> Spikes:
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
         # a list, or a column of arrays as a Pipeline may pass on; equally long sequences become one array
-        arrays = [np.asarray(example) for example in X]
+        arrays = [_spikes_of(example, f"X[{i}]", preprocessing) for i, example in enumerate(X)]
         if arrays and all(array.ndim == 2 for array in arrays) and len({array.shape for array in arrays}) > 1:
             width = arrays[0].shape[1]
             return [spike_array(f"X[{i}]", array, {"T": None, "n_inputs": width}) for i, array in enumerate(arrays)]
@@ -363,12 +437,34 @@ def _checked_spikes(X: ArrayLike | Sequence[ArrayLike]) -> Spikes:
     return spike_array("X", array, {"n": None, "T": None, "n_inputs": None})
 
 
-def _checked_pair(X: ArrayLike, y: ArrayLike) -> tuple[Spikes, NDArray[Any]]:
-    spikes = _checked_spikes(X)
+def _checked_labels(y: ArrayLike, n: int) -> NDArray[Any]:
     if y is None:
         raise DataError("y is needed: one label an example")
     check_classification_targets(y)
-    labels = column_or_1d(y, warn=True)
-    if len(labels) != len(spikes):
-        raise ShapeError(f"X has {len(spikes)} examples, but y has {len(labels)} labels")
-    return spikes, labels
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if len(labels) != n:
+        raise ShapeError(f"X has {n} examples, but y has {len(labels)} labels")
+    return labels
+
+
+def _spikes_of(example: Any, name: str, preprocessing: Preprocessing | None) -> NDArray[Any]:
+    """(T, n_inputs) of an example: an array of them, events, or a recording that has or reads its events."""
+    if hasattr(example, "events"):
+        example = example.events
+    elif callable(getattr(example, "read", None)):
+        example = example.read()
+    if not (isinstance(example, np.ndarray) and example.dtype.names is not None):
+        return np.asarray(example)
+    if preprocessing is None:
+        raise DataError(f"{name} is a recording of events; say by preprocessing=... how to make spikes of it")
+    return preprocessing.bin(example, name)
+
+
+def _by_name(weights: dict[Any, float] | str, classes: list[Any]) -> Any:
+    """Weights by label as weights by the label's name, as settings have them."""
+    if not isinstance(weights, dict):
+        return weights
+    strange = [label for label in weights if label not in classes]
+    if strange:
+        raise ConfigError(f"class_weight: {strange[0]!r} is not among the classes {classes}")
+    return {str(label): weights[label] for label in classes if label in weights}

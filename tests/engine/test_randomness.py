@@ -9,7 +9,8 @@ from scipy import stats
 from scipy.special import logit
 
 import gemsnn
-from gemsnn.engine.randomness import Given, Uniforms, _write_odds
+from gemsnn.engine import compiled
+from gemsnn.engine.randomness import Given, Uniforms, write_odds
 
 
 def draw(n_steps=50, *, seed=1, example=2, K=3, n_hidden=4, n_visible=0, start=0):
@@ -66,11 +67,23 @@ def test_logits_are_those_of_the_draws_and_go_on_where_these_stop(dtype, toleran
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 2e-7), (np.float64, 3e-16)])
 def test_odds_keep_their_digits_at_both_ends(dtype, tolerance):
     ends = [0, 1, 2, 3, 2**24 + 1, 2**31 - 1, 2**31, 2**32 - 2**24, 2**32 - 3, 2**32 - 2, 2**32 - 1]
-    numbers = np.array([ends], dtype=np.uint32)
+    numbers = np.array([[ends]], dtype=np.uint32)
     odds = np.empty((1, 1, len(ends)), dtype)
-    _write_odds(numbers, odds, 0, 0)
+    write_odds(numbers, odds)
     exact = [Fraction(2 * n + 1, 2**33 - 2 * n - 1) for n in ends]
     np.testing.assert_allclose(odds[0, 0], [float(value) for value in exact], rtol=tolerance)
+
+
+@pytest.mark.parametrize(("seed", "example"), [(0, 0), (1, 2), (2**64 - 1, 2**63 + 5)])
+def test_numbers_are_those_of_numpys_philox(seed, example):
+    """Its low counter words advance with the draws, the third tells populations apart, the fourth compartments."""
+    drawn = draw(9, seed=seed, example=example, K=2, n_hidden=5, n_visible=3) * 2**32 - 0.5
+    for population, columns in ((0, slice(0, 5)), (1, slice(5, 8))):
+        for compartment in range(2):
+            key = np.array([seed, example], dtype=np.uint64)
+            numpys = np.random.Philox(key=key, counter=[0, 0, population, compartment]).random_raw(30)
+            expected = numpys.astype("<u8").view("<u4")[: drawn[:, compartment, columns].size]
+            np.testing.assert_array_equal(drawn[:, compartment, columns].ravel(), expected)
 
 
 def test_every_seed_example_compartment_and_population_has_draws_of_its_own():
@@ -112,3 +125,18 @@ def test_sampling_with_more_compartments_keeps_the_spikes_of_the_others_on_both_
     ]
     np.testing.assert_array_equal(runs[0], runs[1])
     np.testing.assert_array_equal(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("form", ["direct", "event"])
+def test_no_bit_depends_on_where_arrays_lie_in_memory(form, monkeypatch):
+    """Sums that a vectorised loop adds up in another order than the loop beside it would show here."""
+    monkeypatch.setattr(compiled, "FORM", form)
+    network = gemsnn.Network(gemsnn.Topology.random(1, 2, 1, 1.0), gemsnn.RaisedCosine(1, 1))
+    parameters, rng = network.init(0, dtype=np.float64), np.random.default_rng(0)
+    targets, inputs = rng.random((20, 1)) < 0.5, rng.random((20, 1)) < 0.5
+    rule, found, held = gemsnn.Feedback(0.01, 1.0, 1.0, gain=3.0), set(), []
+    for n in range(200):
+        held = held[-40:] + [np.empty(rng.integers(1, 400)) for _ in range(n % 3)]
+        result = gemsnn.learn(network, parameters, rule, inputs, targets, 4, seed=3, threads=1 + n % 2)
+        found.add(result.parameters.synaptic.tobytes() + result.log_likelihood.tobytes())
+    assert len(found) == 1

@@ -17,6 +17,7 @@ from gemsnn.common.words import printable
 from gemsnn.experiments import figures, judge
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.report import report
+from gemsnn.experiments.verdicts import verdicts
 from gemsnn.plot.panels import INK, save, svg
 
 
@@ -111,9 +112,26 @@ def test_every_verdict_and_number_is_on_the_page(results, page: Path) -> None:
 
 
 def test_a_contradiction_of_the_paper_is_said() -> None:
-    text = parts._verdicts(judge(made_up(accuracy=lambda K, seed, i: 0.9 - 0.01 * K + 0.001 * seed)))
-    card = text[text.index("The test accuracy rises with K") :][:200]
+    text = verdicts(judge(made_up(accuracy=lambda K, seed, i: 0.9 - 0.01 * K + 0.001 * seed)))
+    card = text[text.index("With more compartments the network is right more often") :].partition("</summary>")[0]
     assert "not supported" in card
+
+
+def test_words_of_the_trade_are_explained_where_they_first_stand(page: Path) -> None:
+    text = page.read_text().partition("<main>")[2]
+    for word, meaning in (
+        (">K<", "is the number of compartments"),
+        ("interval", "experiments it holds the true value"),
+        ("nats", "one nat: 2.7 times as probable"),
+        ("calibration error", "the mean gap between confidence and success"),
+    ):
+        first = text.index(word)
+        assert meaning in text[first : first + 200], word
+
+
+def test_a_claim_shows_one_verdict_until_it_is_unfolded(results) -> None:
+    for card in verdicts(judge(results)).split("<details")[1:]:
+        assert card.partition("</summary>")[0].count('class="tag') == 1
 
 
 def test_failed_runs_are_on_the_page(page: Path) -> None:

@@ -135,3 +135,12 @@ def test_the_plot_shows_every_basis_against_the_lag(filter_):
 def test_an_impossible_filter_is_refused_with_the_reason(build, message):
     with pytest.raises(ConfigError, match=message):
         build()
+
+
+def test_exponentials_are_known_by_their_taps_wherever_these_come_from():
+    made = Exponential(time_constants=(0.01, 2.0, 80.0), duration=90)
+    np.testing.assert_allclose(made.decay, np.exp(-1 / np.array([0.01, 2.0, 80.0])), rtol=1e-12)
+    np.testing.assert_array_equal(Filter(made.taps).decay, made.decay)
+    for taps in ([[1.0, 1.0]], [[0.5, 0.7]], [[1.0, -0.5]], [[0.0, 0.0]], [[0.4, 0.2, 0.1001]], [[1.0]]):
+        assert Filter(taps).decay is None
+    assert RaisedCosine(3, 10).decay is None

@@ -227,3 +227,14 @@ def test_a_graph_file_that_is_not_there_or_not_text_is_told(tmp_path):
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match=r"binary\.json: not a graph file"):
         Topology.load(tmp_path / "binary.json")
+
+
+@pytest.mark.parametrize("density", [0.05, 0.9])
+def test_a_weight_without_a_synapse_is_found_in_sparse_and_in_dense_graphs(density):
+    topology = Topology.random(20, 15, 5, density, seed=3)
+    weights = np.where(topology.mask[:, :, None], 1.0, 0.0).repeat(2, axis=2)
+    assert topology.astray(weights) is None
+    assert topology.astray(weights.transpose(1, 2, 0).copy().transpose(2, 0, 1)) is None  # in any order in memory
+    neuron, source = np.argwhere(~topology.mask)[7]
+    weights[neuron, source, 1] = 1e-30
+    assert topology.astray(weights) == (neuron, source)

@@ -52,6 +52,7 @@ DRAWINGS = {
     "raster": lambda **more: plot.raster(RNG.random((80, 5)) < 0.2, HOSTILE, step_ms=25, **more),
     "raster of compartments": lambda **more: plot.raster(RNG.random((80, 4, 3)) < 0.2, **more),
     "picture": lambda **more: plot.picture(RNG.poisson(1.0, (2, 26, 26)), **more),
+    "completion": lambda **more: plot.completion(dict.fromkeys(HOSTILE, RNG.poisson(1.0, (2, 26, 26))), **more),
     "weights": lambda **more: plot.weights(model(mnist_dvs_preprocessing()), **more),
     "filters": lambda **more: plot.filters(gemsnn.RaisedCosine(), **more),
     "reliability": lambda **more: plot.reliability(TABLE, **more),
@@ -125,7 +126,7 @@ def test_names_are_drawn_as_they_are_written_and_long_ones_cut(drawing):
     texts = [text.get_text() for text in [*axes.get_yticklabels(), *(legend.get_texts() if legend else [])]]
     if any("<b>" in text for text in texts):
         assert {"$x^", "<b>", "数"} < set(texts)
-        assert {"a" * 27 + "…", "a" * 15 + "…"} & set(texts)
+        assert {"a" * 19 + "…", "a" * 15 + "…"} & set(texts)
         assert "_hidden" in texts or "_hidden (true)" in texts
 
 

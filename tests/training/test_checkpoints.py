@@ -18,7 +18,7 @@ def trainer(data):
 
 def checkpoint(trainer, position):
     trainer.run(stop=lambda: trainer.position >= position)
-    return Checkpoint(trainer.state, trainer.config.identity(), trainer.data.fingerprint, 17, "abc")
+    return Checkpoint(trainer.state, trainer.config.identity(), trainer.data.fingerprint, 17, "ab" * 32)
 
 
 @pytest.fixture

@@ -58,9 +58,9 @@ def test_a_file_that_is_whole_but_makes_no_sense_is_refused(model, tmp_path):
     for name in ("format", "version"):
         del header[name]
     write_tensors(path, "gemsnn model", 2, {**header, "n_hidden": 5}, arrays)
-    with pytest.raises(CheckpointError, match="not a usable model: mask has shape"):
+    with pytest.raises(CheckpointError, match=r"not a usable model: .* has shape"):
         load_model(path)
     arrays["bias"] = np.full_like(arrays["bias"], np.nan)
     write_tensors(path, "gemsnn model", 2, header, arrays)
-    with pytest.raises(CheckpointError, match=r"not a usable model: parameters\.bias holds NaN"):
+    with pytest.raises(CheckpointError, match=r"not a usable model: bias holds NaN"):
         load_model(path)

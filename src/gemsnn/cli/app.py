@@ -7,22 +7,26 @@ import typer
 from gemsnn._version import __version__
 from gemsnn.cli import data
 from gemsnn.cli.calibrate import calibrate
+from gemsnn.cli.demo import demo
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
+from gemsnn.cli.stream import stream
 from gemsnn.cli.train import train
+from gemsnn.cli.watch import watch
 from gemsnn.errors import GemsnnError
 
 app = typer.Typer(
     name="gemsnn",
     help="Probabilistic spiking neural networks with multi-compartment neurons, trained online.\n\n"
-    "Begin with: gemsnn data simulate --out digits.h5; then gemsnn train --data digits.h5 --out runs/first; then "
-    "gemsnn evaluate runs/first --data digits.h5. Or all of the paper at once: gemsnn reproduce --quick --out demo.",
+    "See it at work: gemsnn demo. Or step by step: gemsnn data simulate --out digits.h5; then gemsnn train --data "
+    "digits.h5 --out runs/first; then gemsnn evaluate runs/first --data digits.h5. All of the paper: gemsnn reproduce "
+    "--out paper.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-for command in (train, calibrate, evaluate, predict, reproduce):
+for command in (demo, train, calibrate, evaluate, predict, stream, watch, reproduce):
     app.command()(command)
 
 

@@ -1,8 +1,7 @@
 """`gemsnn data`: real recordings in, simulated ones where there are none, and a look at what is inside."""
 
 import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gemsnn.cli.output import say, warnings_as_lines
+from gemsnn.cli.output import progress, say, warnings_as_lines
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def import_(
         inventory = find_dataset(dataset, folder, **{key: value for key, value in given.items() if value is not None})
     _print_inventory(inventory)
     choices = _changed(inventory.preprocessing, polarity, bin_ms, steps, downsample)
-    with _progress("importing", len(inventory.recordings)) as advance, warnings_as_lines():
+    with progress("importing", len(inventory.recordings)) as advance, warnings_as_lines():
         recorded = import_recordings(
             inventory,
             out,
@@ -220,7 +219,7 @@ def simulate(
     choices = _changed(usual, polarity, bin_ms, steps)
     with (
         _as_task(out, task, half) as whole,
-        _progress("simulating", len(set(wanted)) * sum(per_class)) as advance,
+        progress("simulating", len(set(wanted)) * sum(per_class)) as advance,
     ):
         simulate_prepared(
             whole,
@@ -323,6 +322,7 @@ def show(
     Example: gemsnn data show digits.h5 --index 3 --out digit.gif
     """
     from gemsnn.events import open_prepared
+    from gemsnn.events.completion import whole_pictures
     from gemsnn.events.container import is_prepared
     from gemsnn.events.pictures import save_picture, save_raster
     from gemsnn.events.recordings import READERS
@@ -336,8 +336,11 @@ def show(
                 raise ConfigError(f"--index {index}: the {part.name} split of {file} has {len(part)} recordings")
             kind = "simulated" if data.attributes.get("simulated") else "real" if data.preprocessing else "arrays"
             title = f"{part.name} {index}: {data.label_of(part, index)} ({kind}), {part.names[index]}"
-            planes = part.planes(index)
-            if planes is None:
+            planes, target = part.planes(index), part.target(index)
+            whole = None if target is None else whole_pictures(data, part[index], target)
+            if whole is not None:
+                save_picture(whole, None, out, title=title, legend="blue given, orange desired")
+            elif planes is None:
                 save_raster(part[index], out, title=title)
             else:
                 save_picture(planes, data.preprocessing, out, title=title)
@@ -453,26 +456,3 @@ def _members(data: "PreparedData", part: "Split") -> "Iterator[tuple[str, NDArra
         for index, name in enumerate(data.classes):
             held = part.labels == index if part.labels.ndim == 1 else part.labels[:, index]
             yield str(name), np.flatnonzero(held)
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on a terminal; elsewhere a plain line every tenth of the way."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True)) as bar:
-            task = bar.add_task(what, total=total)
-            yield lambda: bar.advance(task)
-        return
-    done = 0
-
-    def advance() -> None:
-        nonlocal done
-        done += 1
-        if done == total or 10 * done // total != 10 * (done - 1) // total:
-            print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
-
-    yield advance

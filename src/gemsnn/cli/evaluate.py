@@ -9,7 +9,7 @@ import typer
 
 from gemsnn.cli.output import print_table, say
 from gemsnn.cli.train import DECODER_HELP, decoder_names
-from gemsnn.errors import DataError
+from gemsnn.errors import ConfigError, DataError
 
 
 class ModelName(StrEnum):
@@ -77,6 +77,15 @@ def evaluate(
     bins: Annotated[int, typer.Option(min=1, max=1000, help="Bins of the calibration error.")] = 10,
     set_size: SetSize = 1,
     threads: Threads = 1,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where targets are spike patterns: draw what was given, the truth and samples of the model to this "
+            "file (.png, .svg, .pdf; .gif moves).",
+            dir_okay=False,
+        ),
+    ] = None,
+    example: Annotated[int, typer.Option(min=0, help="Which example --picture shows.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Log-likelihood, accuracy, calibration, spikes and communication of a trained model.
@@ -93,6 +102,8 @@ def evaluate(
     about = {"model": str(run), "position": trained.about.get("position"), "data": str(data)}
     options = {"likelihood_samples": samples, "n_bins": bins, "threads": threads}
     if data.is_dir():
+        if picture is not None:
+            raise ConfigError("--picture needs a prepared file whose targets are spike patterns")
         check_recordings_fit(trained, run)
         figures = _measure(trained, how, FolderExamples(trained, data), set_size, **options)
     else:
@@ -102,6 +113,8 @@ def evaluate(
             if not len(part):
                 raise DataError(f"{data}: the {split.value} split is empty, so there is nothing to evaluate on")
             about |= {"fingerprint": prepared.fingerprint, "split": split.value}
+            if picture is not None:
+                _draw(trained, prepared, part, example, picture)
             figures = _measure(trained, how, part, set_size, **options)
     result = {**about, "likelihood_samples": samples, **figures}
     if "communication" in trained.about:  # what the rule sends at each step of learning
@@ -110,6 +123,14 @@ def evaluate(
         typer.echo(json.dumps(result, allow_nan=False))
     else:
         _print(result)
+
+
+def _draw(model: Any, data: Any, part: Any, index: int, out: Path) -> None:
+    from gemsnn.training.completions import complete, save_completion
+
+    completed = complete(model, part, index)
+    save_completion(data, completed, out, f"{part.name} {index}: {part.names[index]}")
+    say(f"wrote {out}", error=True)  # the output itself may be JSON
 
 
 def _measure(model: Any, how: Any, examples: Any, size: int, **options: Any) -> dict[str, Any]:

@@ -71,15 +71,15 @@ def check_fit(model: Any, data: Any) -> None:
         )
 
 
-def prepared_examples(model: Any, file: Path) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Name and (T, n_inputs) spikes of every example in a prepared file."""
+def prepared_examples(model: Any, file: Path) -> Iterator[tuple[str, str, NDArray[Any]]]:
+    """Place, name and (T, n_inputs) spikes of every example in a prepared file."""
     from gemsnn.events import open_prepared
 
     with open_prepared(file) as data:
         check_fit(model, data)
         for split, part in (("train", data.train), ("test", data.test)):
             for index in range(len(part)):
-                yield f"{file} {split} {index}", part[index]
+                yield f"{file} {split} {index}", part.names[index], part[index]
 
 
 class FolderExamples:

@@ -1,7 +1,8 @@
 """Printing, the same in every command."""
 
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -50,3 +51,26 @@ def warnings_as_lines() -> Iterator[None]:
 
         warnings.showwarning = show_line
         yield
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar on a terminal; elsewhere a plain line every tenth of the way."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda: bar.advance(task)
+        return
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        if done == total or 10 * done // total != 10 * (done - 1) // total:
+            print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
+
+    yield advance

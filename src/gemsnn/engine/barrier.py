@@ -8,8 +8,11 @@ microsecond. A thread that waits long gives its processor away.
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -17,6 +20,7 @@ from numba.extending import intrinsic
 from gemsnn.engine.jit import jit
 
 _SPINS_BEFORE_YIELD = 2000
+_OPEN = 1 << 62  # more arrivals than there will ever be
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
@@ -65,3 +69,25 @@ def wait_for_all(counter: Any, arrivals: int) -> None:
         spins += 1
         if spins > _SPINS_BEFORE_YIELD:
             _yield_processor()
+
+
+def run_team(run: Callable[[int, Any], None], size: int) -> None:
+    """Call ``run(thread, counter)`` in this thread, number 0, and in ``size - 1`` others; barriers use the counter.
+
+    Whoever leaves early (Ctrl-C between two starts, no memory) opens all barriers: the others run to their end, without
+    waiting and without a meaningful result, and the exception goes on.
+    """
+    counter = np.zeros(1, dtype=np.int64)
+    helpers = [threading.Thread(target=run, args=(thread, counter)) for thread in range(1, size)]
+    try:
+        for helper in helpers:
+            helper.start()
+        run(0, counter)
+        for helper in helpers:
+            helper.join()
+    except BaseException:
+        counter[0] = _OPEN
+        for helper in helpers:
+            if helper.ident is not None:
+                helper.join()
+        raise

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from gemsnn.engine import direct, event, protocol
+from gemsnn.engine import direct, event, protocol, resting
+from gemsnn.engine.event import horizon
 from gemsnn.engine.event_plan import event_plan
 from gemsnn.engine.protocol import State
 from gemsnn.engine.simulate import simulate
@@ -15,6 +16,8 @@ from gemsnn.rules import Rule
 __all__ = ["learner", "simulate", "suitable_form"]
 
 LONGEST_WINDOW = 1024  # steps that the event form may have to look back
+
+MARKS = {"event": "fading", "direct": "eligibility"}  # what only a state of that form has
 
 FORM: str | None = None  # "event" or "direct" for all, in tests and benchmarks; None lets the sizes choose
 
@@ -33,12 +36,19 @@ def learner(
 ) -> protocol.Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""
     # A form goes on with what it has begun.
-    form = (FORM or suitable_form(network, parameters, rule, n_compartments, free, steps)) if state is None else None
-    if form == "event" or (state is not None and "fading" in state.kept):
+    begun = None if state is None else next((name for name, mark in MARKS.items() if mark in state.kept), None)
+    form = begun or FORM or suitable_form(network, parameters, rule, n_compartments, free, steps)
+
+    def begin(weights: Parameters, past: State | None, overwrite: bool = True) -> protocol.Learner:
+        if form == "direct":
+            return direct.Learner(network, weights, rule, n_compartments, state=past, free=free, threads=threads)
         return event.Learner(
-            network, parameters, rule, n_compartments, state=state, free=free, steps=steps, overwrite=overwrite
+            network, weights, rule, n_compartments, state=past, free=free, steps=steps, overwrite=overwrite
         )
-    return direct.Learner(network, parameters, rule, n_compartments, state=state, free=free, threads=threads)
+
+    if free and state is None:
+        return resting.Learner(network, parameters, rule, n_compartments, begin, horizon(rule.gamma, parameters.dtype))
+    return begin(parameters, state, overwrite)
 
 
 def suitable_form(
@@ -49,7 +59,7 @@ def suitable_form(
     The choice may not depend on the number of threads: the last bits of the two forms differ.
     """
     plan = event_plan(network, free, parameters.dtype)
-    reach = event.horizon(rule.gamma, parameters.dtype)
+    reach = horizon(rule.gamma, parameters.dtype)
     window = min(length for length in (steps, reach, math.inf) if length is not None)
     if plan is None or window > LONGEST_WINDOW:
         return "direct"

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine.barrier import run_team
 from gemsnn.engine.blas import single_threaded_blas
 from gemsnn.engine.direct_kernel import Block, advance, filter_spikes
 from gemsnn.engine.layout import layout
 from gemsnn.engine.pointers import rule_functions
 from gemsnn.engine.protocol import Info, State
+from gemsnn.engine.tables import histories
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
@@ -67,8 +68,8 @@ class Learner:
         self._somatic, self._bias = parameters.somatic.copy(), parameters.bias.copy()
 
         n_private, n_columns = self._private.shape[1], plan.group_mask.shape[1]
-        if state is None:
-            self.time = 0
+        self.time = 0 if state is None else state.time
+        if state is None or "spikes" in state.kept:
             n_sources = (n_columns - 1) // network.synaptic_filter.n_basis
             self._shared_history = np.zeros((network.synaptic_filter.duration, n_sources), dtype=np.uint8)
             self._history = np.zeros((n, K, plan.history.words), dtype=np.uint16)
@@ -80,10 +81,12 @@ class Learner:
             self._window_post = np.zeros((n, K, 0), dtype=self.dtype)
             self._window_traces = np.zeros((0, n_columns), dtype=self.dtype)
             self._window_ages = np.zeros(0, dtype=np.int64)
+            if state is not None:  # begin with the spikes that the filters still see
+                duration, spikes = len(self._shared_history), state.kept["spikes"]
+                self._shared_history[:, : network.n_inputs] = state.kept["inputs"][len(spikes) - duration :]
+                self._history = histories(spikes, plan.history)
         else:
             kept = state.kept
-            self.time, self._log_weights = state.time, state.log_weights.copy()
-            self._processor_memory, self._neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
             self._shared_history, self._history = kept["shared_history"], kept["history"].copy()
             self._eligibility = kept["eligibility"].copy()
             self._somatic_eligibility = kept["somatic_eligibility"].copy()
@@ -92,6 +95,9 @@ class Learner:
             if kept["gamma"] != self.gamma:  # what has faded so far has faded by the old gamma
                 self._window_post = self._window_post * _fading(kept["gamma"], self._window_ages - 1)
                 self._window_ages = np.ones_like(self._window_ages)
+        if state is not None:
+            self._log_weights = state.log_weights.copy()
+            self._processor_memory, self._neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
         self._horizon = _horizon(rule.gamma, self.dtype)
         self._block: Block | None = None
         self._shared_traces = np.zeros((0, n_columns), dtype=self.dtype)
@@ -303,17 +309,8 @@ class Learner:
         return np.stack([left[:, mask] @ right[:, mask].T for mask in masks])
 
     def _advance(self, block: Block, first: int, last: int, settle: bool) -> None:
-        counter = np.zeros(1, dtype=np.int64)
-        team = self.threads
-        helpers = [
-            threading.Thread(target=advance, args=(block, *self._functions, first, last, settle, thread, team, counter))
-            for thread in range(1, team)
-        ]
-        for helper in helpers:
-            helper.start()
-        advance(block, *self._functions, first, last, settle, 0, team, counter)
-        for helper in helpers:
-            helper.join()
+        team, functions = self.threads, self._functions
+        run_team(lambda thread, counter: advance(block, *functions, first, last, settle, thread, team, counter), team)
         self._processor_memory = block.processor_memory[0]
 
     def _fold(self, block: Block, length: int) -> None:

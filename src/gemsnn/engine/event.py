@@ -18,6 +18,7 @@ from gemsnn.engine.event_kernel import Population, Steps, Window
 from gemsnn.engine.event_plan import event_plan
 from gemsnn.engine.pointers import rule_functions
 from gemsnn.engine.protocol import Info, State
+from gemsnn.engine.tables import histories
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
@@ -59,7 +60,7 @@ class Learner:
         self._keep = horizon(rule.gamma, self.dtype)
         self._time = 0 if state is None else state.time
         self._stale = False  # whether the filters hold what older weights made of the spikes
-        past = 0 if state is None else int(state.kept["place"][0])
+        past = 0 if state is None or "place" not in state.kept else int(state.kept["place"][0])
         room = past + (BLOCK if steps is None else min(steps, LONGEST_SEQUENCE))
         # Source-major, as it comes out of this form.
         by_source = parameters.synaptic.transpose(1, 2, 0)
@@ -69,7 +70,13 @@ class Learner:
         self._window = self._make_window(parameters, room, plan.exponential and self._time == 0)
         self._populations = tuple(self._make_population(part, room) for part in plan.sources)
         if state is not None:
-            self._restore(state)
+            w = self._window
+            w.log_weights[:], w.processor_memory[:] = state.log_weights, state.processor_memory
+            w.neuron_memory[:] = state.neuron_memory
+            if "spikes" in state.kept:
+                self._begin_after(state.kept["inputs"], state.kept["spikes"])
+            else:
+                self._restore(state)
 
     # ---- the protocol -----------------------------------------------------------------------------------------------
 
@@ -347,20 +354,35 @@ class Learner:
         for p in self._populations:
             kernel.begin_finite_products(p, w.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.whole, w.counts)
 
+    def _begin_after(self, inputs: Array, spikes: Array) -> None:
+        """Begin with the spikes, (memory, n_inputs) and (memory, K, n_neurons), that the filters still see."""
+        D = self.plan.taps.shape[1]
+        self._window.history[:] = histories(spikes, self.plan.history)
+        for p in self._populations:
+            for position in range(D):
+                before = len(spikes) - D + position
+                for k in range(len(p.products)):
+                    of_all = inputs[before] if p.of_inputs else spikes[before, k].view(np.uint8)
+                    kernel.pack(of_all[p.first : p.first + p.size], p.bits, position * len(p.products) + k)
+        self._resume()
+
     def _restore(self, state: State) -> None:
         w, kept, K = self._window, state.kept, self.n_compartments
         t, D = int(kept["place"][0]), self.plan.taps.shape[1]
-        w.place[:] = kept["place"]
-        w.history[:], w.log_weights[:] = kept["history"], state.log_weights
-        w.processor_memory[:], w.neuron_memory[:] = state.processor_memory, state.neuron_memory
+        w.place[:], w.history[:] = kept["place"], kept["history"]
         for name in ("somatic_eligibility", "virtual_eligibility", "reach_eligibility"):
             getattr(w, name)[:] = kept[name]
         w.post[: t * K], w.fading[:t] = kept["post"], kept["fading"]
+        for index, p in enumerate(self._populations):
+            p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
+        self._resume()
+
+    def _resume(self) -> None:
+        """Make from the spikes what follows from them."""
+        w = self._window
         for traces, table in ((w.somatic_trace, w.somatic_table), (w.own_trace, w.synaptic_table)):
             looked_up = sum(table[word, w.history[..., word]] for word in range(len(table)))  # (n, K, n_basis)
             traces[:] = looked_up.transpose(1, 2, 0)
-        for index, p in enumerate(self._populations):
-            p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
         self._stale = True
         self._begin_finite()
 

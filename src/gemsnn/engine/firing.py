@@ -118,7 +118,36 @@ def winner(probabilities: Any, members: Any, silent: bool, uniform: float) -> in
 
 
 @jit(error_model="numpy")
-def weigh(kappa: float, clamped: bool, log_probability: Any, likelihood: Any, log_weights: Any, importance: Any) -> None:
+def visible_log_probability(circuits: CircuitTable, potential: Any, spikes: Any, result: Any) -> None:
+    """Write the (n_visible,) log-probabilities of visible spikes, from (n_visible,) potentials and (n_neurons,) spikes.
+
+    That of a circuit stands at its first neuron; the others have 0.
+    """
+    n_visible = potential.shape[0]
+    n_hidden = spikes.shape[0] - n_visible
+    for x in range(n_visible):
+        u = np.float64(potential[x])
+        result[x] = log_sigmoid(u if spikes[n_hidden + x] else -u)
+    for c in range(len(circuits.silent)):
+        if circuits.column[c] >= 0:
+            highest, chosen = 0.0 if circuits.silent[c] else -np.inf, 0.0
+            members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
+            for i in members:
+                u = np.float64(potential[i - n_hidden])
+                highest = max(highest, u)
+                result[i - n_hidden] = 0.0
+                if spikes[i]:
+                    chosen = u
+            total = np.exp(-highest) if circuits.silent[c] else 0.0
+            for i in members:
+                total += np.exp(np.float64(potential[i - n_hidden]) - highest)
+            result[circuits.column[c]] = chosen - (highest + np.log(total))
+
+
+@jit(error_model="numpy")
+def weigh(
+    kappa: float, clamped: bool, log_probability: Any, likelihood: Any, log_weights: Any, importance: Any
+) -> None:
     """The central processor: v <- kappa v + log p(visible spikes), and its SoftMax over compartments, (K,) each.
 
     ``log_probability`` (K, n_visible) adds up to the ``likelihood`` (K,); in a free-running step it does not count. All

@@ -10,7 +10,6 @@ probability is therefore met to 1.2e-10.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,11 +17,10 @@ from numpy.typing import NDArray
 
 from gemsnn.engine.firing import LEAST_POTENTIAL
 from gemsnn.engine.jit import jit
+from gemsnn.engine.philox import write_numbers
 
 HIDDEN, VISIBLE = 0, 1
 _MASK = (1 << 64) - 1
-_PER_COUNT = 8  # uniforms a step of Philox's counter
-_EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
 
 
 class Draws(Protocol):
@@ -52,50 +50,27 @@ class Uniforms:
         self, seed: int, example: int, n_compartments: int, n_hidden: int, n_visible: int = 0, start: int = 0
     ) -> None:
         self.shape = (n_compartments, n_hidden + n_visible)
-        self._position = start
+        self._position, self._n_hidden = start, n_hidden
         self._key = np.array([seed & _MASK, example & _MASK], dtype=np.uint64)
-        self._populations = [(HIDDEN, slice(0, n_hidden)), (VISIBLE, slice(n_hidden, n_hidden + n_visible))]
-        self._philox = np.random.Philox(key=self._key)  # one for all streams: it is moved to where they are
 
     def draw(self, n_steps: int) -> NDArray[np.float64]:
         """The next (n_steps, K, n) uniforms in (0, 1)."""
-        uniforms = np.empty((n_steps, *self.shape))
-        for compartment, columns, numbers in self._next_numbers(n_steps):
-            np.add(numbers, 0.5, out=uniforms[:, compartment, columns])
+        uniforms = np.add(self._next_numbers(n_steps), 0.5, dtype=np.float64)
         uniforms *= 2.0**-32
         return uniforms
 
     def draw_logits(self, out: NDArray[Any]) -> None:
         """Write log(u / (1 - u)) of the next uniforms to the contiguous (n_steps, K, n) ``out``."""
-        for compartment, columns, numbers in self._next_numbers(len(out)):
-            _write_odds(numbers, out, compartment, columns.start)
+        write_odds(self._next_numbers(len(out)), out)
         np.log(out, out=out)
 
-    def _next_numbers(self, n_steps: int) -> Iterator[tuple[int, slice, NDArray[np.uint32]]]:
-        """Compartment by compartment, the next (n_steps, size) numbers of a slice of the neurons."""
-        for population, columns in self._populations:
-            size = columns.stop - columns.start
-            if size:
-                for compartment in range(self.shape[0]):
-                    numbers = self._numbers(compartment, population, self._position * size, n_steps * size)
-                    yield compartment, columns, numbers.reshape(n_steps, size)
+    def _next_numbers(self, n_steps: int) -> NDArray[np.uint32]:
+        """(n_steps, K, n) of 32 bits."""
+        numbers = np.empty((n_steps, *self.shape), dtype=np.uint32)
+        write_numbers(self._key, HIDDEN, self._position, numbers[:, :, : self._n_hidden])
+        write_numbers(self._key, VISIBLE, self._position, numbers[:, :, self._n_hidden :])
         self._position += n_steps
-
-    def _numbers(self, compartment: int, population: int, first: int, size: int) -> NDArray[np.uint32]:
-        """32-bit numbers ``first`` to ``first + size - 1`` of a stream."""
-        count, skip = divmod(first, _PER_COUNT)
-        # The two low words of the 256-bit counter advance with the draws; the two high words tell the streams apart.
-        counter = np.array([count, 0, population, compartment], dtype=np.uint64)
-        self._philox.state = {
-            "bit_generator": "Philox",
-            "state": {"counter": counter, "key": self._key},
-            "buffer": _EMPTY_BUFFER,
-            "buffer_pos": len(_EMPTY_BUFFER),
-            "has_uint32": 0,
-            "uinteger": 0,
-        }
-        numbers = self._philox.random_raw((skip + size + 1) // 2).astype("<u8", copy=False).view("<u4")
-        return numbers[skip : skip + size]
+        return numbers
 
 
 class Given:
@@ -121,11 +96,12 @@ class Given:
 
 
 @jit(error_model="numpy")
-def _write_odds(numbers: Any, out: Any, compartment: int, first: int) -> None:
-    """u / (1 - u) = (n + 1/2) / (2^32 - n - 1/2) of numbers (T, size), to neurons from ``first``."""
+def write_odds(numbers: Any, out: Any) -> None:
+    """u / (1 - u) = (n + 1/2) / (2^32 - n - 1/2) of (T, K, n) numbers."""
     half = out.dtype.type(0.5)
     for t in range(numbers.shape[0]):
-        for i in range(numbers.shape[1]):
-            n = numbers[t, i]
-            complement = np.uint32(~n)  # 2^32 - 1 - n: what is near 1 keeps its digits
-            out[t, compartment, first + i] = (out.dtype.type(n) + half) / (out.dtype.type(complement) + half)
+        for k in range(numbers.shape[1]):
+            for i in range(numbers.shape[2]):
+                n = numbers[t, k, i]
+                complement = np.uint32(~n)  # 2^32 - 1 - n: what is near 1 keeps its digits
+                out[t, k, i] = (out.dtype.type(n) + half) / (out.dtype.type(complement) + half)

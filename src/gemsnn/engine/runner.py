@@ -11,8 +11,6 @@ from gemsnn.engine import running
 from gemsnn.engine.randomness import Draws
 from gemsnn.model import Network, Parameters
 
-AHEAD = 1 << 15  # random numbers that are drawn at a time, but for whole steps
-
 
 class Step(NamedTuple):
     """What a step gives. The next step writes over it."""
@@ -45,12 +43,18 @@ class Runner:
         n_drawn = network.n_hidden if clamped else n
         self._weights = running.arrange(network, parameters)
         self._past = running.silence(self._weights, K)
-        self._ahead = np.empty((min(64, max(1, AHEAD // (K * max(n_drawn, 1)))), K, n_drawn), dtype=parameters.dtype)
+        # Drawn step by step: drawing ahead would make some steps slow.
+        self._thresholds = np.empty((1, K, n_drawn), dtype=parameters.dtype)
         self._targets = np.zeros((int(clamped), network.n_visible), dtype=np.uint8)
         self._spikes = np.zeros((1, K, n), dtype=np.bool_)
         self._potential = np.zeros((1, K, network.n_visible), dtype=parameters.dtype)
         self._step = Step(self._spikes[0], self._potential[0])
         self._draws, self.time = draws, 0
+
+    @property
+    def spikes(self) -> NDArray[np.bool_]:
+        """(K, n_neurons): of the latest step."""
+        return self._step.spikes
 
     def begin(self, draws: Draws) -> None:
         """Silence before another recording, which has draws of its own."""
@@ -59,14 +63,12 @@ class Runner:
 
     def step(self, inputs_t: NDArray[Any], target_t: NDArray[Any] | None = None) -> Step:
         """One step, from (n_inputs,) inputs and, if the visible neurons are clamped, (n_visible,) targets."""
-        place = self.time % len(self._ahead)
-        if place == 0:
-            self._draws.draw_logits(self._ahead)
+        self._draws.draw_logits(self._thresholds)
         if target_t is not None:
             self._targets[0] = target_t
         running.run(
             self._weights, self._past, inputs_t.reshape(1, -1).view(np.uint8), self._targets,
-            self._ahead[place : place + 1], self._spikes, self._potential,
+            self._thresholds, self._spikes, self._potential,
         )  # fmt: skip
         self.time += 1
         return self._step

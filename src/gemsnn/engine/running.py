@@ -1,4 +1,4 @@
-"""The kernel for running without learning: cost follows spikes, and memory does not grow with the length of a recording.
+"""The kernel for running without learning: cost follows spikes; memory does not grow with a recording's length.
 
 The weights stay as they are, so that of the five points of ``event_kernel.py`` only the first is left. When a source
 spikes, its row of weights is added to q, one number for each neuron and basis function; the drive of a neuron is q,
@@ -133,16 +133,15 @@ def run(
 ) -> None:
     """Go on by T steps, from (T, n_inputs) inputs; writes spikes (T, K, n_neurons), potentials (T, K, n_visible).
 
-    A neuron spikes, uniform < sigmoid(u), where u exceeds the uniform's logit: ``thresholds`` (T, K, n). Visible neurons
+    A neuron spikes, uniform < sigmoid(u), where u exceeds the uniform's logit: ``thresholds`` (T, K, n). Visible ones
     are clamped to (T, n_visible) targets; they run freely if the targets have no steps.
     """
     T, K, n = spikes.shape
     n_visible = visible_potential.shape[2]
     n_hidden, clamped = n - n_visible, targets.shape[0] > 0
     n_free = n_hidden if clamped else n
-    n_feeding, memory = w.rows.shape[0] - w.n_inputs, past.spikes.shape[0]
-    input_weights, weights = w.rows[: w.n_inputs], w.rows[w.n_inputs :]
-    shared, potential, active, circuits = past.shared, past.potential, past.active, w.circuits
+    memory = past.spikes.shape[0]
+    shared, potential, circuits = past.shared, past.potential, w.circuits
     for t in range(T):
         time = past.time[0]
         if not w.synapses.recursive:
@@ -176,16 +175,48 @@ def run(
                     for i in members:
                         spikes[t, k, i] = i == chosen
             left = past.spikes[(time - w.soma.taps.shape[1]) % memory, k]
-            _remember_own(w.soma.recursion, spikes[t, k], left, past.own_trace[k])
-            n_active = list_active(spikes[t, k, :n_feeding], active)
-            gather(weights, active, n_active, past.fresh.reshape(-1))
-            _take_in(w.synapses, time, past.fresh, past.rows[k], past.drive[k])
+            _remember(w, past, k, time, spikes[t, k], left)
             past.spikes[time % memory, k] = spikes[t, k]
-        n_active = list_active(inputs[t], active)
-        gather(input_weights, active, n_active, past.fresh.reshape(-1))
-        _take_in(w.synapses, time, past.fresh, past.input_rows, past.input_drive)
+        _remember_inputs(w, past, time, inputs[t])
         past.inputs[time % memory] = inputs[t]
         past.time[0] = time + 1
+
+
+@jit(fastmath=FASTMATH)
+def recall(w: Weights, past: Past) -> None:
+    """Make what the filters hold from the spikes that the past has kept."""
+    memory, K = past.spikes.shape[:2]
+    end = past.time[0]
+    begin = max(0, end - memory)
+    past.input_rows[:] = 0
+    past.input_drive[:] = 0
+    past.rows[:] = 0
+    past.drive[:] = 0
+    past.own_trace[:] = 0
+    nothing = np.zeros(past.spikes.shape[2], dtype=np.bool_)
+    for time in range(begin, end):
+        before = time - w.soma.taps.shape[1]
+        for k in range(K):
+            left = past.spikes[before % memory, k] if before >= begin else nothing
+            _remember(w, past, k, time, past.spikes[time % memory, k], left)
+        _remember_inputs(w, past, time, past.inputs[time % memory])
+
+
+@jit(fastmath=FASTMATH)
+def _remember(w: Weights, past: Past, k: int, time: int, spikes: Any, left: Any) -> None:
+    """Take the spikes (n_neurons,) of a compartment into its filters; ``left`` are those that leave self-memory."""
+    weights = w.rows[w.n_inputs :]
+    n_active = list_active(spikes[: weights.shape[0]], past.active)
+    gather(weights, past.active, n_active, past.fresh.reshape(-1))
+    _take_in(w.synapses, time, past.fresh, past.rows[k], past.drive[k])
+    _remember_own(w.soma.recursion, spikes, left, past.own_trace[k])
+
+
+@jit(fastmath=FASTMATH)
+def _remember_inputs(w: Weights, past: Past, time: int, inputs: Any) -> None:
+    n_active = list_active(inputs, past.active)
+    gather(w.rows[: w.n_inputs], past.active, n_active, past.fresh.reshape(-1))
+    _take_in(w.synapses, time, past.fresh, past.input_rows, past.input_drive)
 
 
 @jit()

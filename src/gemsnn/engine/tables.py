@@ -36,3 +36,12 @@ def trace_table(taps: NDArray[np.float64], history: HistoryFormat, dtype: DTypeL
     bits = (values[:, None] >> np.arange(history.bits)) & 1  # (2 ** bits, bits)
     table = np.einsum("vn,bmn->mvb", bits.astype(np.float64), padded.reshape(n_basis, words, history.bits))
     return np.ascontiguousarray(table.astype(dtype))
+
+
+def histories(spikes: NDArray[np.bool_], history: HistoryFormat) -> NDArray[np.uint16]:
+    """(n, K, words) of the spikes (memory, K, n), the oldest first."""
+    words = np.zeros((*spikes.shape[:0:-1], history.words), dtype=np.uint16)
+    for ago, fired in enumerate(spikes[::-1]):
+        word, bit = divmod(ago, history.bits)
+        words[:, :, word] |= fired.T.astype(np.uint16) << bit
+    return words

@@ -17,6 +17,7 @@ from gemsnn.events.hdf5 import read_hdf5
 from gemsnn.events.importing import import_recordings
 from gemsnn.events.nmnist import read_nmnist
 from gemsnn.events.numpy_files import read_numpy
+from gemsnn.events.online import OnlineBinner
 from gemsnn.events.own_data import write_prepared
 from gemsnn.events.prepared import PreparedData, Split, open_prepared
 from gemsnn.events.recordings import read_recording
@@ -31,6 +32,7 @@ __all__ = [
     "EVENT_DTYPE",
     "DamageWarning",
     "GuessWarning",
+    "OnlineBinner",
     "PreparedData",
     "Preprocessing",
     "Split",

@@ -13,7 +13,12 @@ from gemsnn.events.binning import Preprocessing
 
 
 def save_picture(
-    planes: NDArray[np.bool_], preprocessing: Preprocessing | None, out: str | PathLike[str], *, title: str = ""
+    planes: NDArray[np.bool_],
+    preprocessing: Preprocessing | None,
+    out: str | PathLike[str],
+    *,
+    title: str = "",
+    legend: str = "orange ON, blue OFF",
 ) -> None:
     """Draw an example to a file: `.gif` is an animation with a frame a time bin, `.png`, `.svg` or `.pdf` a picture.
 
@@ -27,6 +32,8 @@ def save_picture(
         The file to write; its ending says what.
     title
         Text above the picture.
+    legend
+        What two planes are.
     """
     from matplotlib.animation import FuncAnimation, PillowWriter
     from matplotlib.figure import Figure
@@ -36,7 +43,6 @@ def save_picture(
 
     file, suffix = _check_ending(out)
     frames = (planes if preprocessing is None else preprocessing.upright(planes)).astype(np.float64)
-    legend = "orange ON, blue OFF"
     if frames.shape[1] != 2:
         merged = frames.max(axis=1)
         frames, legend = np.stack([np.zeros_like(merged), merged], axis=1), "orange: spikes"
@@ -98,3 +104,18 @@ def _milliseconds(bin_ms: float) -> Callable[[int], str]:
 
 def _steps(step: int) -> str:
     return f"{step} steps"
+
+
+def half_blocks(picture: NDArray[np.bool_]) -> list[str]:
+    """A (height, width) picture of 0 and 1 as lines of text, two rows of it in each.
+
+    Examples
+    --------
+    >>> half_blocks(np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0]], dtype=bool))
+    ['█▄▀', ' ▀ ']
+    """
+    padded = np.pad(picture, [(0, len(picture) % 2), (0, 0)])
+    return [
+        "".join(" ▀▄█"[top + 2 * bottom] for top, bottom in zip(*rows, strict=True))
+        for rows in padded.reshape(-1, 2, padded.shape[1]).astype(int)
+    ]

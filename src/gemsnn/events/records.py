@@ -17,7 +17,7 @@ class DamageWarning(UserWarning):
     """A recording is damaged; the events before the damage were read, the rest was left out."""
 
 
-def as_events(array: Any, name: str = "events") -> Events:
+def as_events(array: Any, name: str = "events", *, check_polarity: bool = True) -> Events:
     """Check any array of events, such as a tonic data set yields, and return it with `EVENT_DTYPE`.
 
     Parameters
@@ -27,6 +27,8 @@ def as_events(array: Any, name: str = "events") -> Events:
         boolean or float type with whole values. Polarity is 0 or 1 (or -1 and 1). Time is in microseconds.
     name
         What error messages call the array, for example a file name.
+    check_polarity
+        Whether to look at the polarities of an array that is of `EVENT_DTYPE` already.
 
     Examples
     --------
@@ -38,9 +40,11 @@ def as_events(array: Any, name: str = "events") -> Events:
         kind = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         raise DataError(f"{name}: a one-dimensional structured array with fields x, y, t, p is needed, got {kind}")
     if array.dtype == EVENT_DTYPE:
-        _check_polarity(array["p"], name)
+        if check_polarity:
+            _check_polarity(array["p"], name)
         return array
-    missing = [field for field in ("x", "y", "t", "p") if field not in array.dtype.names]
+    known = array.dtype.fields or {}  # with titles: in faery's arrays "p" is one
+    missing = [field for field in ("x", "y", "t", "p") if field not in known]
     if missing:
         raise DataError(
             f"{name}: field {', '.join(missing)} is missing (there are {', '.join(array.dtype.names)}); "

@@ -195,6 +195,16 @@ def simulate_prepared(
             advance()
 
 
+def write_recordings(
+    folder: str | PathLike[str], digits: Sequence[int], per_class: tuple[int, int], seed: int = 0
+) -> None:
+    """Write simulated recordings as the camera's own files only, laid out as MNIST-DVS; see `simulate_digits`."""
+    from gemsnn.events.calibration import MNIST_DVS_SCALE_4
+
+    for recording in simulate_digits(digits, per_class, seed, dvs=MNIST_DVS_SCALE_4):
+        _write_aedat(Path(folder), recording, seed)
+
+
 def _example(recording: Simulated, choices: Preprocessing, label: int) -> Example:
     name = f"simulated, image {recording.image} of digit {recording.digit}"
     return example_from_events(recording.events, choices, recording.split, label, name)

@@ -21,21 +21,26 @@ FILES = frozenset({LOCK, "report.html", "results.json", "stop", "workers.log"})
 
 
 @contextmanager
-def own_folder(out: Path) -> Iterator[None]:
-    """Make the folder if it is not there, and keep others out of it; one that holds something else is refused."""
+def own_folder(
+    out: Path, folders: frozenset[str] = FOLDERS, files: frozenset[str] = FILES, mark: str = "results.json"
+) -> Iterator[None]:
+    """Make the folder if it is not there, and keep others out of it; one that holds something else is refused.
+
+    ``folders`` and ``files`` are what is kept there; where ``mark`` is among it, the folder is ours whatever else is.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
         there = {path.name: path.is_dir() for path in out.iterdir() if not path.name.startswith(".")}
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be made or read: {error.strerror or error}") from None
-    strangers = sorted(set(there) - FOLDERS - FILES)
-    if strangers and "results.json" not in there:
+    strangers = sorted(set(there) - folders - files)
+    if strangers and mark not in there:
         raise ConfigError(
             f"--out {out}: holds something else already ({', '.join(strangers[:3])}{', ...' * (len(strangers) > 3)}); "
             "choose a new or empty folder"
         )
     for name, is_folder in there.items():
-        if (is_folder and name in FILES) or (not is_folder and name in FOLDERS):
+        if (is_folder and name in files) or (not is_folder and name in folders):
             kinds = ("folder", "file") if is_folder else ("file", "folder")
             raise ConfigError(f"{out / name}: is a {kinds[0]} where a {kinds[1]} of this name is kept; move it away")
     with locked(out):

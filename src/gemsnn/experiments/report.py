@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from gemsnn.common.page import caption, escape, page, section
-from gemsnn.common.words import counted, plus_minus, with_interval
+from gemsnn.common.words import counted, plus_minus
 from gemsnn.experiments import figures
-from gemsnn.experiments.claims import Claim, Evidence
+from gemsnn.experiments.claims import Claim
 from gemsnn.experiments.example import Shown
 from gemsnn.experiments.protocol import Protocol, Reading
 from gemsnn.experiments.results import CHOICE_NAMES, CHOICES, Results
+from gemsnn.experiments.verdicts import STYLE, formula, introduction, small, verdicts
 from gemsnn.plot.panels import in_page
-
-MARKS = {"supported": ("yes", "✓"), "not supported": ("no", "✗"), "inconclusive": ("open", "?")}
 
 
 def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> str:
@@ -28,7 +27,7 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
     data = about["data"]
     seeds = len({run.seed for run in results.runs})
     sections = [
-        section("verdicts", "Verdicts", _verdicts(claims)),
+        section("verdicts", "Does the paper hold?", introduction(results) + verdicts(claims)),
         section(
             "figure-a",
             "Figure A: performance and cost against K",
@@ -122,7 +121,7 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
         f"(Student's t).</p>\n{notice}\n{_NAVIGATION}"
     )
     main = "\n".join([_failures(results), *sections])
-    return page(f"gemsnn: reproduction of GEM-VLSNN ({protocol.name})", header, main, _STYLE)
+    return page(f"gemsnn: reproduction of GEM-VLSNN ({protocol.name})", header, main, STYLE + _STYLE)
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -161,47 +160,6 @@ def _failures(results: Results) -> str:
     )
 
 
-def _verdicts(claims: Sequence[Claim]) -> str:
-    cards = []
-    for claim in claims:
-        kind, mark = MARKS[claim.verdict]
-        rows = "".join(_evidence(item, place == 0) for place, item in enumerate(claim.evidence))
-        cards.append(
-            f'<article class="claim {kind}"><header><span class="mark" aria-hidden="true">{mark}</span>'
-            f"<div><h3>{_formula(claim.claim)}</h3>"
-            f'<p class="verdict">{claim.verdict}</p></div></header>'
-            f'<div class="evidence">{rows}</div>'
-            f"<details><summary>Where in the paper, and the rule</summary><p>{escape(claim.source)}. "
-            f"{escape(claim.rule[0].upper() + claim.rule[1:])}.</p></details></article>"
-        )
-    counts = ", ".join(f"<b>{sum(claim.verdict == verdict for claim in claims)}</b> {verdict}" for verdict in MARKS)
-    return (
-        f"<p>Of {len(claims)} claims: {counts}. Computed by rules fixed before the runs. "
-        "The first line of each claim is nearest to what the paper did "
-        "and gives the verdict; the others look at it another way.</p>" + "".join(cards)
-    )
-
-
-def _evidence(item: Evidence, first: bool) -> str:
-    kind, _ = MARKS[item.verdict]
-    also = f'<span class="also">{_formula(item.also)}</span>' if item.also else ""
-    return (
-        f'<div class="row{" first" if first else ""}"><span class="what">{_formula(item.what)}</span>'
-        f'<span class="effect">{_formula(item.effect)}: <b>{_small(with_interval(item.estimate))}</b>{also}</span>'
-        f'<span class="tag {kind}">{item.verdict}</span></div>'
-    )
-
-
-def _formula(text: str) -> str:
-    return escape(text).replace("K^I", "K<sup>I</sup>").replace("K^a", "K<sup>a</sup>")
-
-
-def _small(text: str) -> str:
-    """A number in full size, what follows it smaller."""
-    number, space, rest = text.partition(" ")
-    return f"{number} <small>{rest}</small>" if space else number
-
-
 def _numbers(results: Results, reading: Reading) -> str:
     metrics = {
         "log_likelihood": "log-likelihood",
@@ -218,7 +176,7 @@ def _numbers(results: Results, reading: Reading) -> str:
             for metric in metrics:
                 value = results.estimate(K, metric, choice, reading)
                 scale, digits = {"accuracy": (100, 1), "log_likelihood": (1, 2)}.get(metric, (1, 3))
-                cells.append(f"<td>{_small(plus_minus(value, scale, digits))}</td>")
+                cells.append(f"<td>{small(plus_minus(value, scale, digits))}</td>")
             first = (
                 f'<th scope="rowgroup" rowspan="{len(results.compartments)}">{CHOICE_NAMES[choice]}</th>'
                 if place == 0
@@ -226,7 +184,7 @@ def _numbers(results: Results, reading: Reading) -> str:
             )
             rows.append(f'<tr{" class=top" if place == 0 else ""}>{first}<th scope="row">{K}</th>{"".join(cells)}</tr>')
     return (
-        f"<details><summary>All numbers: {_formula(results.protocol.name_of(reading))}</summary>"
+        f"<details><summary>All numbers: {formula(results.protocol.name_of(reading))}</summary>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
         "</details>"
     )
@@ -235,7 +193,7 @@ def _numbers(results: Results, reading: Reading) -> str:
 def _protocol(protocol: Protocol) -> str:
     rows = "".join(
         f"<tr><th scope=row><code>{name}</code></th><td>{escape(_plain(getattr(protocol, name)))}</td>"
-        f"<td>{_formula(field.description or '')}</td></tr>"
+        f"<td>{formula(field.description or '')}</td></tr>"
         for name, field in Protocol.model_fields.items()
     )
     return (
@@ -283,28 +241,7 @@ _STYLE = """
 .provenance strong { letter-spacing: .05em; white-space: nowrap; }
 .provenance.simulated { background: var(--open-bg); } .provenance.simulated strong { color: var(--open); }
 .provenance.real { background: var(--yes-bg); } .provenance.real strong { color: var(--yes); }
-.claim { background: var(--card); border: 1px solid var(--line); border-left: 5px solid var(--c); border-radius: 10px;
-  padding: 1rem 1.1rem .7rem; margin: .8rem 0; }
-.yes { --c: var(--yes); --cb: var(--yes-bg); } .no { --c: var(--no); --cb: var(--no-bg); }
-.open { --c: var(--open); --cb: var(--open-bg); }
-.claim > header { display: flex; gap: .8rem; align-items: flex-start; }
-.mark { flex: none; width: 1.9rem; height: 1.9rem; border-radius: 50%; display: grid; place-items: center;
-  font-weight: 700; background: var(--cb); color: var(--c); }
-.verdict { margin: 0; color: var(--c); font-weight: 650; }
-.evidence { margin: .7rem 0 .4rem; font-size: .9rem; }
-.row { display: grid; grid-template-columns: minmax(0, 1.1fr) minmax(0, 1.7fr) 7.6rem; gap: .2rem 1rem;
-  padding: .4rem 0; border-top: 1px solid var(--line); align-items: baseline; color: var(--soft); }
-.row.first { color: var(--ink); }
-.row b { color: var(--ink); font-variant-numeric: tabular-nums; white-space: nowrap; }
-.row small { font-weight: 400; }
-.also { display: block; font-size: .93em; color: var(--soft); }
-.tag { justify-self: end; background: var(--cb); color: var(--c); border-radius: 99px; padding: .05rem .65rem;
-  font-size: .82rem; white-space: nowrap; }
 th[scope=rowgroup] { text-align: left; font-weight: 500; max-width: 14rem; }
 tr.top > * { border-top: 2px solid var(--line); }
 .failed { background: var(--no-bg); border-radius: 10px; padding: .8rem 1rem; margin-top: 1.5rem; }
-@media (max-width: 640px) {
-  .row { grid-template-columns: minmax(0, 1fr) auto; }
-  .row .effect { grid-column: 1 / -1; grid-row: 2; }
-}
 """

@@ -3,18 +3,20 @@
 from gemsnn.inference.anytime import AnytimePrediction, Decisions, predict_anytime
 from gemsnn.inference.decoders import DECODERS, Answer, Decoder, as_decoder
 from gemsnn.inference.evidence import PatternReader, class_patterns
-from gemsnn.inference.guarantee import Guarantee, SetDecisions, calibrate
+from gemsnn.inference.guarantee import Guarantee, SetDecisions, SmallSet, calibrate
 from gemsnn.inference.labels import LabelPrediction, predict_labels
 from gemsnn.inference.likelihood import log_likelihood
 from gemsnn.inference.prediction import Prediction, predict
 from gemsnn.inference.sampling import sample
 from gemsnn.inference.sequences import recording_key
+from gemsnn.inference.stopping import Confident, StoppingRule, Verdict, as_stopping_rule
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 __all__ = [
     "DECODERS",
     "Answer",
     "AnytimePrediction",
+    "Confident",
     "Decisions",
     "Decoder",
     "Guarantee",
@@ -22,7 +24,11 @@ __all__ = [
     "PatternReader",
     "Prediction",
     "SetDecisions",
+    "SmallSet",
+    "StoppingRule",
+    "Verdict",
     "as_decoder",
+    "as_stopping_rule",
     "calibrate",
     "class_patterns",
     "count_votes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,7 @@ def predict_anytime(
     decoder: str | Decoder = "per-step",
     patterns: ArrayLike | None = None,
     seed: int = 0,
+    keys: Sequence[int] | None = None,
     threads: int = 1,
 ) -> Any:
     """What :func:`gemsnn.predict` would say after 1, 2, ..., T steps of the sequences.
@@ -83,7 +85,7 @@ def predict_anytime(
     -------
     An :class:`AnytimePrediction`; for a list of sequences a list of them, each without the axis N.
     """
-    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads)
+    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads, keys)
     answers: list[AnytimePrediction | None] = [None] * len(checked.sequences)
     for places, evidence in runs(network, parameters, checked, seed, threads):
         state = checked.decoder.start((len(places), checked.n_compartments, checked.n_classes))

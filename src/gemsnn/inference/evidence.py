@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine.firing import circuit_table
+from gemsnn.engine.patterns import log_probabilities
 from gemsnn.engine.simulate import simulate
 from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.sampling import Keys, draws
 from gemsnn.model import Network, Parameters
-from gemsnn.model.spikes import log_probability, probability
+from gemsnn.model.spikes import probability
 
 
 class Evidence(NamedTuple):
@@ -78,19 +80,24 @@ def _pattern_evidence(
     """
     draws_of = draws(network, K, seed, keys, visible=False)
     N, T = inputs.shape[:2]
-    if not network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any():
+    if not hidden_see_visible(network):
         silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
         run = simulate(network, parameters, inputs, K, draws_of, silence, threads)
         reader = PatternReader(network, parameters, len(patterns))
         steps = (reader.step(run.visible_potential[:, t], patterns[:, t]) for t in range(T))
         return Evidence(steps, hidden_spikes(network, run.spikes))
-    each, spikes, circuits = np.empty((T, N, K, len(patterns))), np.zeros((N, T)), network.circuits.visible
+    each, spikes, clamped = np.empty((T, N, K, len(patterns))), np.zeros((N, T)), ClampedReader(network)
     for c, pattern in enumerate(patterns):
         run = simulate(network, parameters, inputs, K, draws_of, np.repeat(pattern[None], N, axis=0), threads)
-        of_class = log_probability(circuits, run.visible_potential, pattern[:, None, :]).sum(axis=-1)  # (N, T, K)
-        each[..., c] = of_class.transpose(1, 0, 2)
+        for t in range(T):
+            each[t, ..., c] = clamped.step(run.visible_potential[:, t], pattern[t])
         spikes += hidden_spikes(network, run.spikes) / len(patterns)
     return Evidence(iter(each), spikes)
+
+
+def hidden_see_visible(network: Network) -> bool:
+    """Whether a hidden neuron has a synapse from a visible one, so that it matters to it what these are clamped to."""
+    return bool(network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any())
 
 
 def run_for_labels(
@@ -124,6 +131,21 @@ def run_for_labels(
     return Evidence(map(step, range(inputs.shape[1])), hidden_spikes(network, run.spikes))
 
 
+class ClampedReader:
+    """How probable desired spikes are at a step, where the visible neurons have been clamped to them all along."""
+
+    def __init__(self, network: Network) -> None:
+        self._circuits = circuit_table(network.circuits.visible)
+        self._no_drive = np.zeros((0, network.n_visible))
+
+    def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """(..., K): from potentials (..., K, n_visible) and desired spikes (n_visible,)."""
+        found = np.empty((*potential.shape[:-1], 1))
+        rows = potential.reshape(-1, potential.shape[-1])
+        log_probabilities(self._circuits, rows, self._no_drive, desired[None], found.reshape(-1, 1))
+        return found[..., 0]
+
+
 class PatternReader:
     """Step by step, how probable each class's desired spikes are, from one run with silent visible neurons.
 
@@ -133,26 +155,26 @@ class PatternReader:
 
     def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
         first = network.n_hidden
-        self._circuits = network.circuits.visible
+        self._circuits = circuit_table(network.circuits.visible)
         self._filters = network.synaptic_filter, network.somatic_filter
         self._synaptic = parameters.synaptic[first:, network.n_inputs + first :].astype(np.float64)  # (V, V, n_basis)
         self._somatic = parameters.somatic[first:].astype(np.float64)  # (V, n_basis)
         self._remember = bool(self._synaptic.any() or self._somatic.any())
         self._past = np.zeros((network.memory, n_classes, network.n_visible))  # the latest spikes first
+        self._no_drive = np.zeros((0, network.n_visible))
 
     def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
         """(..., K, C): from potentials (..., K, n_visible) and the desired spikes of this step, (C, n_visible)."""
-        u: NDArray[np.float64] = potential.astype(np.float64)
-        found: NDArray[np.float64]
+        drive = self._no_drive
         if self._remember:
-            own = u[..., None, :] + self._own_drive()
-            self._past = np.concatenate([desired[None], self._past[:-1]])
-            found = log_probability(self._circuits, own, desired).sum(axis=-1)
-            return found
-        # A spike in place of silence changes a log-probability by the potential; so does the spike of a circuit, whose
-        # "silence" is the normalisation of its SoftMax.
-        silence = log_probability(self._circuits, u, np.zeros(u.shape[-1])).sum(axis=-1, keepdims=True)
-        found = silence + u @ desired.T
+            drive = self._own_drive()
+            self._past[1:] = self._past[:-1]
+            self._past[0] = desired
+        found = np.empty((*potential.shape[:-1], len(desired)))
+        n_visible = potential.shape[-1]
+        log_probabilities(
+            self._circuits, potential.reshape(-1, n_visible), drive, desired, found.reshape(-1, len(desired))
+        )  # fmt: skip
         return found
 
     def _own_drive(self) -> NDArray[np.float64]:

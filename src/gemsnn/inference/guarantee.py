@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.inference.anytime import AnytimePrediction
+from gemsnn.inference.stopping import Verdict
 from gemsnn.model.checks import number, whole_number
 
 Answers = AnytimePrediction | Sequence[AnytimePrediction]
@@ -144,6 +145,31 @@ class Guarantee:
         return SetDecisions(members, then(answers.classes), last + 1, then(spent))
 
 
+@dataclass(frozen=True)
+class SmallSet:
+    """Stop as soon as the set of a guarantee has no more than ``size`` classes: a rule for streams.
+
+    It says what :meth:`Guarantee.stop` says of the whole recording.
+    """
+
+    guarantee: Guarantee
+    size: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number("size", self.size, 1)
+
+    def start(self, n_classes: int) -> NDArray[np.bool_]:
+        return np.ones(n_classes, dtype=np.bool_)
+
+    def update(
+        self, state: NDArray[np.bool_], step: int, probabilities: NDArray[np.float64], ended: bool = False
+    ) -> tuple[NDArray[np.bool_], Verdict]:
+        if ended or step in self.guarantee.checkpoints:
+            state = state & self.guarantee.allows(step, probabilities, ended=ended)
+        classes = tuple(np.flatnonzero(state).tolist())
+        return state, Verdict(len(classes) <= self.size, classes)
+
+
 def calibrate(
     answers: Answers, labels: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS
 ) -> Guarantee:
@@ -168,21 +194,21 @@ def calibrate(
         only the set of all classes could be promised.
     """
     _check_alpha(alpha)
-    each = answers if isinstance(answers, AnytimePrediction) else list(answers)
-    m, probabilities = _probabilities(each)
-    lengths = [len(one) for one in probabilities]
-    steps = checkpoints_of(checkpoints, max(lengths, default=1))
+    together = isinstance(answers, AnytimePrediction)
+    each = list(answers.probabilities) if together else [one.probabilities for one in answers]  # type: ignore[union-attr]
+    m, C = len(each), each[0].shape[-1] if each else 0
+    steps = checkpoints_of(checkpoints, max(map(len, each), default=1))
     true = np.asarray(labels)
     if true.shape != (m,):
         raise ShapeError(f"labels have shape {true.shape}, but there are {m} recordings")
-    if m and (true.dtype.kind not in "iu" or true.min() < 0 or true.max() >= probabilities[0].shape[-1]):
-        raise DataError(f"labels must be class indices from 0 to {probabilities[0].shape[-1] - 1}")
+    if m and (true.dtype.kind not in "iu" or true.min() < 0 or true.max() >= C):
+        raise DataError(f"labels must be class indices from 0 to {C - 1}")
     _check_count(alpha, len(steps), m, m >= 1 / _exact(alpha) - 1)
-    of_true = np.array(
-        [[one[min(step, len(one)) - 1, y] for step in steps] for one, y in zip(probabilities, true, strict=True)]
-    )
-    ordered = np.sort(scores(of_true), axis=0)
-    rank = _rank(ordered, scores(of_true), alpha)
+    found = scores(
+        np.array([one[np.minimum(steps, len(one)) - 1, y] for one, y in zip(each, true, strict=True)])
+    )  # fmt: skip
+    ordered = np.sort(found, axis=0)
+    rank = _rank(ordered, found, alpha)
     _check_count(alpha, len(steps), m, rank <= m)
     return Guarantee(float(alpha), steps, tuple(ordered[rank - 1].tolist()), m)
 
@@ -218,14 +244,6 @@ def scores(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 # ---- inside
-
-
-def _probabilities(answers: Answers) -> tuple[int, Sequence[NDArray[np.float64]]]:
-    """The number of recordings, and (T, C) of each."""
-    if isinstance(answers, AnytimePrediction):
-        found = answers.probabilities if answers.probabilities.ndim == 3 else answers.probabilities[None]
-        return len(found), list(found)
-    return len(answers), [one.probabilities for one in answers]
 
 
 def _rank(ordered: NDArray[np.float64], found: NDArray[np.float64], alpha: float) -> int:

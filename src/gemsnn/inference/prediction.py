@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.errors import ShapeError
 from gemsnn.inference.decoders import Decoder, as_decoder
 from gemsnn.inference.evidence import Evidence, run_for
 from gemsnn.inference.sequences import Sequences
@@ -38,6 +39,7 @@ def predict(
     decoder: str | Decoder = "per-step",
     patterns: ArrayLike | None = None,
     seed: int = 0,
+    keys: Sequence[int] | None = None,
     threads: int = 1,
 ) -> Prediction:
     """Classify sequences.
@@ -55,10 +57,13 @@ def predict(
         (C, T, n_visible): desired output of each class. Default: :func:`gemsnn.inference.class_patterns`. A decoder of
         freely running neurons, like ``"vote"``, reads neuron c as class c and ignores it.
     seed
-        With the sequence itself it decides the random draws: the same sequence has the same answer in any company and
-        at any place (but for the rounding of matrix products), and equal sequences have equal answers.
+        With the sequence itself it decides the random draws: the same sequence has the same answer, to the bit, in any
+        company and at any place, and equal sequences have equal answers.
+    keys
+        N whole numbers: keys of the draws, in place of those that follow from the sequences
+        (:func:`gemsnn.inference.recording_key`); so a live stream's answers are computed once more.
     """
-    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads)
+    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads, keys)
     N, C = len(checked.sequences), checked.n_classes
     found = Prediction(np.zeros(N, np.int64), np.zeros((N, C)), np.zeros((N, C), np.int64), np.zeros(N))
     for places, evidence in runs(network, parameters, checked, seed, threads):
@@ -84,6 +89,7 @@ class Checked(NamedTuple):
     sequences: Sequences
     patterns: NDArray[np.uint8] | None
     n_classes: int
+    keys: list[int] | None
 
 
 def check(
@@ -95,6 +101,7 @@ def check(
     patterns: ArrayLike | None,
     seed: int,
     threads: int,
+    keys: Sequence[int] | None = None,
 ) -> Checked:
     network.check_parameters(parameters)
     how = as_decoder(decoder)
@@ -102,14 +109,18 @@ def check(
     whole_number("seed", seed, 0)
     whole_number("threads", threads, 1)
     sequences = Sequences(inputs, network.n_inputs)
+    if keys is not None:
+        keys = [whole_number(f"keys[{n}]", key, 0) for n, key in enumerate(keys)]
+        if len(keys) != len(sequences):
+            raise ShapeError(f"keys must hold a key for each of the {len(sequences)} sequences, got {len(keys)}")
     if how.free or patterns is None:
         if not how.free:
             network.circuits.check_targets("class_patterns", np.eye(network.n_visible, dtype=np.uint8))
-        return Checked(how, K, sequences, None, network.n_visible)
+        return Checked(how, K, sequences, None, network.n_visible, keys)
     for T in sorted({len(one) for one in sequences.each}):
         desired = spike_array("patterns", patterns, {"C": None, "T": T, "n_visible": network.n_visible})
     network.circuits.check_targets("patterns", desired)
-    return Checked(how, K, sequences, desired, len(desired))
+    return Checked(how, K, sequences, desired, len(desired), keys)
 
 
 def runs(
@@ -118,5 +129,6 @@ def runs(
     """Piece by piece, the places of sequences and what running them gives the decoder."""
     K = checked.n_compartments
     for places, spikes in checked.sequences.pieces(K):
-        keys = checked.sequences.keys(places, None)
+        given = checked.keys
+        keys = checked.sequences.keys(places, None) if given is None else [given[n] for n in places]
         yield places, run_for(checked.decoder, network, parameters, spikes, K, checked.patterns, seed, keys, threads)

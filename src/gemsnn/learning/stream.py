@@ -43,8 +43,8 @@ class Stream:
         What learns, from where, and how.
     n_compartments
         K.
-    seed
-        Key of the random draws.
+    seed, example
+        Key of the random draws; ``example`` is that of the steps before the first reset, and counts on.
     engine
         ``"compiled"`` or ``"reference"``.
 
@@ -69,11 +69,13 @@ class Stream:
         seed: int = 0,
         engine: str = "compiled",
         threads: int = 1,
+        *,
+        example: int = 0,
     ) -> None:
         network.check_parameters(parameters)
         self.network, self.rule = network, rule
         self.n_compartments = whole_number("n_compartments", n_compartments, 1)
-        self._seed, self._example = whole_number("seed", seed, 0), 0
+        self._seed, self._example = whole_number("seed", seed, 0), whole_number("example", example, 0)
         self._engine, self._threads = engine_named(engine), whole_number("threads", threads, 1)
         self._begin(parameters)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
@@ -52,8 +53,11 @@ class Topology:
                 "empty, self-memory is the somatic filter's"
             )
         self.mask.flags.writeable = False
-        self.absent: NDArray[np.intp] = np.flatnonzero(~self.mask)  # where there is no synapse, in the flattened mask
         self._hash = hash((self.n_inputs, self.n_hidden, self.n_visible, self.mask.tobytes()))
+
+    @cached_property
+    def n_synapses(self) -> int:
+        return int(np.count_nonzero(self.mask))
 
     @property
     def n_neurons(self) -> int:
@@ -66,7 +70,7 @@ class Topology:
     def __repr__(self) -> str:
         return (
             f"Topology(n_inputs={self.n_inputs}, n_hidden={self.n_hidden}, n_visible={self.n_visible}, "
-            f"synapses={int(self.mask.sum())})"
+            f"synapses={self.n_synapses})"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -79,11 +83,33 @@ class Topology:
     def __hash__(self) -> int:
         return self._hash
 
+    @cached_property
+    def _fewer(self) -> tuple[NDArray[np.intp], ...]:
+        """(neurons, sources): where there is a synapse or, if there are fewer of these, where there is none."""
+        return self.mask.nonzero() if self.n_synapses < self.mask.size / 2 else (~self.mask).nonzero()
+
+    def astray(self, weights: NDArray[Any]) -> tuple[int, int] | None:
+        """(neuron, source) of a weight, in (n_neurons, n_sources, n_basis), that is not 0 where there is no synapse."""
+        listed = weights[self._fewer]
+        if self.n_synapses < self.mask.size / 2:
+            if np.count_nonzero(weights) == np.count_nonzero(listed):
+                return None
+            row = next(i for i, each in enumerate(weights) if (each.any(axis=1) & ~self.mask[i]).any())
+            return row, int((weights[row].any(axis=1) & ~self.mask[row]).argmax())
+        if not listed.any():
+            return None
+        place = listed.any(axis=1).argmax()
+        return int(self._fewer[0][place]), int(self._fewer[1][place])
+
     @classmethod
-    def fully_connected(cls, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
-        """The paper's graph: inputs to all neurons, hidden to all other neurons, nothing out of the visible ones."""
+    def fully_connected(cls, n_inputs: int, n_hidden: int, n_visible: int, lateral: bool = False) -> Topology:
+        """The paper's graph: inputs to all neurons, hidden to all other neurons, nothing out of the visible ones.
+
+        With ``lateral`` visible neurons also feed each other.
+        """
         mask = _empty_mask(n_inputs, n_hidden, n_visible)
         mask[:, : n_inputs + n_hidden] = True
+        mask[n_hidden:, n_inputs + n_hidden :] = lateral
         np.fill_diagonal(mask[:, n_inputs:], False)
         return cls(n_inputs, n_hidden, n_visible, mask)
 
@@ -109,8 +135,9 @@ class Topology:
         """Each possible synapse exists with probability ``density``: cycles and feedback included."""
         if not 0 <= density <= 1:
             raise ConfigError(f"density must lie in [0, 1], got {density}")
-        empty = _empty_mask(n_inputs, n_hidden, n_visible)
-        mask = np.random.default_rng(seed).random(empty.shape) < density
+        mask, draws = _empty_mask(n_inputs, n_hidden, n_visible), np.random.default_rng(seed)
+        for row in mask:  # a large graph's draws all at once would take eight times its memory
+            row[:] = draws.random(row.size) < density
         np.fill_diagonal(mask[:, n_inputs:], False)
         return cls(n_inputs, n_hidden, n_visible, mask)
 
@@ -183,9 +210,9 @@ def _synapses(pairs: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDA
 
 def _empty_mask(n_inputs: int, n_hidden: int, n_visible: int) -> NDArray[np.bool_]:
     n_inputs, n_hidden, n_visible = _sizes(n_inputs, n_hidden, n_visible)
-    # A byte for each possible synapse; and a place, eight bytes, where there may turn out to be none.
+    # A byte for each possible synapse, and for copies of that.
     memory.require(
-        9 * (n_hidden + n_visible) * (n_inputs + n_hidden + n_visible),
+        3 * (n_hidden + n_visible) * (n_inputs + n_hidden + n_visible),
         f"a graph of {n_inputs:,} inputs, {n_hidden:,} hidden and {n_visible:,} visible neurons",
     )
     return np.zeros((n_hidden + n_visible, n_inputs + n_hidden + n_visible), dtype=bool)

@@ -6,6 +6,7 @@ the axes' own colours. Names from outside are drawn as they are written, never a
 """
 
 from gemsnn.plot.calibration import probabilities, reliability
+from gemsnn.plot.completions import completion
 from gemsnn.plot.curves import Curve, anytime, curves, learning_curves
 from gemsnn.plot.images import picture, weights
 from gemsnn.plot.matrices import confusion
@@ -15,6 +16,7 @@ from gemsnn.plot.taps import filters
 __all__ = [
     "Curve",
     "anytime",
+    "completion",
     "confusion",
     "curves",
     "filters",

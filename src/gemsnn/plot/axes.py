@@ -17,7 +17,7 @@ from gemsnn.common.words import printable
 BLUE, ORANGE, GREEN, VIOLET, RED, TEAL = "#3b82f6", "#f0761b", "#17a673", "#a05be0", "#e0455e", "#1b9aaa"
 COLOURS = (BLUE, ORANGE, GREEN, VIOLET, RED, TEAL)
 MARKERS = "osd^vP"
-LONGEST = 28  # letters of a name that there is room for
+LONGEST = 20  # letters of a name that there is room for
 
 
 def on(axes: Axes | None, size: tuple[float, float] = (5.6, 4.0)) -> Axes:

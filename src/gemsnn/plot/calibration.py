@@ -33,11 +33,11 @@ def reliability(table: Any, *, axes: Axes | None = None, title: str | None = Non
         for key in ("counts", "confidence", "accuracy")
     )
     axes = on(axes, (4.4, 4.2))
-    n_bins, there = len(counts), counts > 0
-    edges = np.linspace(0, 1, n_bins + 1)[:-1]
-    bars: dict[str, Any] = {"width": 1 / n_bins, "align": "edge"}
-    axes.bar(edges, counts / max(1, counts.sum()), color=ink(axes), alpha=0.15, lw=0, label="share of answers", **bars)
-    axes.bar(edges[there], accuracy[there], color=BLUE, alpha=0.45, lw=0, label="accuracy", **bars)
+    width, there = 1 / len(counts), counts > 0
+    edges = width * np.arange(len(counts))
+    axes.bar(edges[there], accuracy[there], width=width, align="edge", color=BLUE, alpha=0.45, lw=0, label="accuracy")
+    shares = counts / max(1, counts.sum())
+    axes.bar(edges + width / 2, shares, width=width / 4, color=ink(axes), alpha=0.55, lw=0, label="share of answers")
     axes.plot([0, 1], [0, 1], color=ink(axes), lw=1, ls=":", alpha=0.8)
     # Dots at the ends are drawn whole, over the frame.
     axes.plot(
@@ -79,7 +79,7 @@ def probabilities(
     shown = [f"{name(label)} (true)" if truth is not None and label == truth else name(label) for label in classes]
     axes.set_yticks(places, shown, parse_math=False)
     axes.set(xlim=(0, 1.18), ylim=(len(shares) - 0.5, -0.5), xlabel="probability")
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
+    axes.set_xticks([0, 0.5, 1])
     axes.xaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(False)
     return finish(axes, title)

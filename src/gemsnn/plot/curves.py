@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ConfigError, DataError, ShapeError
@@ -113,6 +114,7 @@ def learning_curves(
             if lines:
                 axes = curves(lines, xlabel=AGAINST[against], metric=one, axes=axes, title=title)
                 axes.set_ylabel(f"{part} {axes.get_ylabel()}")
+                axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
                 return axes
     known = sorted(
         {f"{part}: {key}" for records in runs.values() for record in records for part in ("validation", "test", "train")

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from gemsnn.common.files import remove_partial_files, sync_directory, writing
+from gemsnn.common.words import shown
 from gemsnn.errors import CheckpointError
 from gemsnn.model import Parameters
+from gemsnn.training.formats import CheckpointHeader, FormatError, check_fields
 from gemsnn.training.tensors import DamagedFileError, read_tensors, write_tensors
 from gemsnn.training.trainer import Progress, TrainingState
 
@@ -47,13 +49,12 @@ class Checkpoints:
     def write(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, then remove all but the last two."""
         state = checkpoint.state
-        tensors = _named("parameters", state.parameters)
-        if state.weight_sum is not None:
-            tensors |= _named("weight_sum", state.weight_sum)
         header = {**checkpoint._asdict(), "state": asdict(state.progress)}
         with writing(self.directory):
             self.directory.mkdir(exist_ok=True)
-        write_tensors(self.directory / f"{state.progress.position:012d}.safetensors", FORMAT, VERSION, header, tensors)
+        write_tensors(
+            self.directory / f"{state.progress.position:012d}.safetensors", FORMAT, VERSION, header, _tensors(state)
+        )
         for old in self.paths()[KEEP:]:
             old.unlink()
 
@@ -92,12 +93,25 @@ def _read(path: Path) -> Checkpoint:
             "or start anew in another directory"
         )
     try:
+        check_fields(header, CheckpointHeader)
         progress = Progress(**header["state"])
         total = _parameters("weight_sum", tensors) if progress.averaged else None
         state = TrainingState(_parameters("parameters", tensors), progress, total)
+        for name in tensors.keys() - _tensors(state).keys():
+            raise FormatError(f"{shown(name)} does not belong here")
         return Checkpoint(state, header["config"], header["data"], header["metrics_bytes"], header["metrics_sha256"])
-    except (KeyError, TypeError) as error:
-        raise DamagedFileError(f"{path}: not a usable checkpoint: {error!r}") from None
+    except FormatError as error:
+        raise DamagedFileError(f"{path}: not a usable checkpoint: {error}") from None
+    except KeyError as error:
+        raise DamagedFileError(f"{path}: not a usable checkpoint: {error} is missing") from None
+
+
+def _tensors(state: TrainingState) -> dict[str, NDArray[Any]]:
+    """All arrays of a state, by the names they have in the file."""
+    tensors = _named("parameters", state.parameters)
+    if state.weight_sum is not None:
+        tensors |= _named("weight_sum", state.weight_sum)
+    return tensors
 
 
 def _named(prefix: str, parameters: Parameters) -> dict[str, NDArray[Any]]:

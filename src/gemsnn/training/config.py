@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -68,6 +70,19 @@ Compartments = Annotated[int, Field(ge=1, le=1024)]
 Count = Annotated[int, Field(ge=1, le=10**15)]
 Initial = Annotated[float, Field(ge=-LARGEST_INITIAL, le=LARGEST_INITIAL)]
 Side = Annotated[int, Field(ge=1, le=1 << 15)]
+ClassWeight = dict[str, float] | str | None
+"""``"balanced"``, or a factor by the name of the class."""
+
+
+def _class_weight(value: Any) -> ClassWeight:
+    if isinstance(value, Mapping):
+        for label, weight in value.items():
+            if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
+                raise ConfigError(f"class_weight.{label} = {weight!r}: must be a number, >= 0")
+        return {str(label): float(weight) for label, weight in value.items()}
+    if value is not None and value != "balanced":
+        raise ConfigError(f"class_weight = {value!r}: must be 'balanced', or a table of weights by class")
+    return None if value is None else "balanced"
 
 
 class DecoderSettings(_Settings):
@@ -113,6 +128,8 @@ class TrainingConfig(_Settings):
     """Initial bias of the read-out neurons."""
     weight_scale: float = Field(default=0.1, ge=0, le=LARGEST_INITIAL)
     """Spread of the initial potentials that the synapses cause."""
+    initial_uniform: float | None = Field(default=None, ge=0)
+    """Draw all initial weights and biases from - to + this instead, as the paper's first author does in public code."""
 
     # ---- the rule
     n_compartments: Compartments = 1
@@ -131,6 +148,8 @@ class TrainingConfig(_Settings):
     """Share of the rule's step size that is left at the end of a linear or cosine schedule."""
     average_last: float = Field(default=0.2, ge=0, le=1)
     """Share of the run, at its end, whose weights are averaged to give the model; 0 takes the last weights."""
+    class_weight: Annotated[ClassWeight, BeforeValidator(_class_weight)] = None
+    """Factor on the step size for examples of a class, a table by its name; or balanced, so that rare classes count."""
     shift: int | None = Field(default=None, ge=0, le=1 << 15)
     """Pixels by which examples move at most, each time they are learned; not given: 2 on grids of 16 x 16 or more."""
     grid: tuple[Side, Side] | None = None
@@ -159,6 +178,8 @@ class TrainingConfig(_Settings):
     """Compartments at inference; not given: as while learning."""
     likelihood_samples: Compartments = 20
     """Realisations behind every log-likelihood."""
+    likelihood_mean: Literal["probability", "log-probability"] = "probability"
+    """What is averaged over them: the probability, which estimates the log-likelihood, or its log, a lower bound."""
     n_bins: int = Field(default=10, ge=1, le=1000)
     """Bins of the calibration error."""
     extra_decoders: tuple[DecoderSettings, ...] = ()
@@ -240,6 +261,7 @@ class TrainingConfig(_Settings):
             weight_scale=self.weight_scale,
             hidden_bias=self.hidden_bias,
             visible_bias=self.visible_bias,
+            uniform=self.initial_uniform,
             dtype=np.dtype(self.dtype),
         )
 
@@ -412,7 +434,11 @@ def write_config(config: TrainingConfig, data: str | None = None) -> str:
 
 
 def _toml_lines(table: dict[str, Any]) -> list[str]:
-    return [f'{name} = "none"' if value is None else f"{name} = {_toml_value(value)}" for name, value in table.items()]
+    return [f"{_toml_key(name)} = {_toml_value('none' if value is None else value)}" for name, value in table.items()]
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def _toml_value(value: Any) -> str:

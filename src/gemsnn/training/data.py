@@ -71,6 +71,8 @@ class ArrayExamples:
     """Spikes of 0/1 (uint8 or bool) in memory, (n, T, n_inputs) or a list of (T_i, n_inputs), and what they shall give.
 
     ``labels`` are (n,) class indices or (n, C) of 0/1; ``targets``, a list or array of (T_i, n_visible), outweigh them.
+    ``weights`` (n,) say how much each example counts while learning: the step size is multiplied by it, and an example
+    of weight 0 is as if it was not there.
     """
 
     def __init__(
@@ -78,8 +80,9 @@ class ArrayExamples:
         spikes: NDArray[Any] | Sequence[NDArray[Any]],
         labels: NDArray[Any] | None = None,
         targets: NDArray[Any] | Sequence[NDArray[Any]] | None = None,
+        weights: NDArray[Any] | None = None,
     ) -> None:
-        self.spikes, self.labels, self.targets = spikes, labels, targets
+        self.spikes, self.labels, self.targets, self.weights = spikes, labels, targets, weights
         self.lengths = np.array([len(sequence) for sequence in spikes], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -119,9 +122,10 @@ class ArrayData:
 
     @property
     def fingerprint(self) -> str:
-        """Of every example: its length, spikes, label and target."""
+        """Of every example: its length, spikes, label, target and weight."""
         digest = hashlib.sha256(repr((self.classes, self.n_inputs, len(self.train), len(self.test))).encode())
         for part in (self.train, self.test):
+            digest.update(b"" if part.weights is None else np.asarray(part.weights, dtype="<f8").tobytes())
             for index in range(len(part)):
                 label = None if part.labels is None else np.asarray(part.labels[index]).astype("<i8").tobytes()
                 for piece in (part[index], part.target(index)):

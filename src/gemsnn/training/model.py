@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -12,16 +12,35 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
-from gemsnn.errors import CheckpointError, DataError, GemsnnError, ShapeError
-from gemsnn.events import Preprocessing
+from gemsnn.common.words import shown
+from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
+from gemsnn.events import OnlineBinner, Preprocessing
 from gemsnn.events.records import Events
-from gemsnn.inference import Guarantee, Prediction, SetDecisions, predict, predict_anytime
+from gemsnn.inference import (
+    Decoder,
+    Guarantee,
+    LabelPrediction,
+    Prediction,
+    SetDecisions,
+    SmallSet,
+    StoppingRule,
+    as_decoder,
+    as_stopping_rule,
+    predict,
+    predict_anytime,
+    predict_labels,
+)
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.inference.sequences import Sequences
+from gemsnn.learning import Stream
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
+from gemsnn.model.checks import whole_number
+from gemsnn.rules import Rule
 from gemsnn.training.calibration import Calibration, HeldOut, SplitName, calibrated, held_out
-from gemsnn.training.config import DecoderSettings
+from gemsnn.training.config import DecoderSettings, TrainingConfig
 from gemsnn.training.data import ArrayExamples, Data, Examples
+from gemsnn.training.formats import FormatError, ModelHeader, Tensor, check_fields, check_tensors
+from gemsnn.training.live import LiveModel
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.tensors import read_tensors, write_tensors
 
@@ -71,9 +90,22 @@ class Model:
         """Classify (N, T, n_inputs) sequences; the draws of a sequence follow from it and the seed."""
         return predict(self.network, self.parameters, inputs, **self._how(decoder, threads))
 
-    def predict_anytime(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Any:
+    def predict_labels(
+        self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1
+    ) -> LabelPrediction:
+        """Which labels hold, of a model that learned several at once; see :func:`gemsnn.inference.predict_labels`."""
+        return predict_labels(self.network, self.parameters, inputs, **self._how(decoder, threads))
+
+    def predict_anytime(
+        self,
+        inputs: ArrayLike,
+        decoder: DecoderSettings | None = None,
+        *,
+        keys: Sequence[int] | None = None,
+        threads: int = 1,
+    ) -> Any:
         """What :meth:`predict` would say after every step; see :func:`gemsnn.predict_anytime`."""
-        return predict_anytime(self.network, self.parameters, inputs, **self._how(decoder, threads))
+        return predict_anytime(self.network, self.parameters, inputs, keys=keys, **self._how(decoder, threads))
 
     def predict_set(self, inputs: ArrayLike, size: int = 1, *, threads: int = 1) -> SetDecisions:
         """Sets of classes that hold the true one with probability 1 - alpha at least; needs :meth:`calibrate`.
@@ -164,6 +196,91 @@ class Model:
             "threads": threads,
         }
 
+    def stream(
+        self,
+        decoder: DecoderSettings | Decoder | str | None = None,
+        compartments: int | None = None,
+        *,
+        stop: float | StoppingRule | None = None,
+        key: int = 0,
+        learning: bool = False,
+        rule: Rule | None = None,
+        patience_us: int = 0,
+        endless: bool = False,
+    ) -> LiveModel:
+        """The model alive: it takes one step, or events as they come, and has an answer after every step.
+
+        The numbers are those of :meth:`predict_anytime` for the same key. Whatever has to be compiled is compiled
+        before this returns; a step then takes constant memory.
+
+        Parameters
+        ----------
+        decoder, compartments
+            How a class is read out; the model's own way if not given.
+        stop
+            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. If
+            not given, a model that is calibrated for this decoder stops when its set has one class
+            (:class:`gemsnn.inference.SmallSet`), unless it is to be taught, which ends the promise.
+        key
+            Of the random draws of the first recording; each reset counts on, or is given another one. With
+            ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
+        learning, rule
+            Whether it shall be taught by ``learn(target)``, and by which rule, if not the one that trained it.
+        patience_us, endless
+            Of the :class:`gemsnn.events.OnlineBinner` that makes steps of events.
+
+        Examples
+        --------
+        >>> import numpy as np, gemsnn
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.array(["low", "high"] * 30)
+        >>> X = rng.random((60, 20, 8)) < np.where(y == "low", 0.1, 0.5)[:, None, None]
+        >>> classifier = gemsnn.SpikingClassifier(n_hidden=5, learning_rate=1e-2, epochs=2).fit(X, y)
+        >>> live = classifier.model_.stream(stop=0.6)
+        >>> for inputs_t in X[0]:
+        ...     answer = live.step(inputs_t)
+        ...     if answer.stop:
+        ...         break
+        >>> answer.label, bool(answer.confidence >= 0.6)
+        ('low', True)
+        """
+        how = self.decoder if decoder is None else decoder
+        kind = how.kind if isinstance(how, DecoderSettings) else how
+        own = how.compartments if isinstance(how, DecoderSettings) else self.decoder.compartments
+        reader, K = as_decoder(kind), whole_number("compartments", own if compartments is None else compartments, 1)
+        taught, binner = learning or rule is not None, None
+        if self.preprocessing is not None:
+            binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
+        if stop is None and not taught and self.calibration is not None:
+            meant = self.calibration.decoder
+            if (meant.kind, meant.compartments) == (reader.name, K):
+                stop = SmallSet(self.calibration.guarantee)
+        return LiveModel(
+            self.network,
+            self.parameters,
+            self.classes,
+            reader,
+            K,
+            seed=self.prediction_seed,
+            key=key,
+            stop=as_stopping_rule(stop),
+            binner=binner,
+            make_learner=self._learner(rule) if taught else None,
+        )
+
+    def _learner(self, rule: Rule | None) -> Callable[[], Stream]:
+        """Makes what goes on learning where training stopped, with the settings of training."""
+        try:
+            settings = self.about["config"]
+            if rule is None:
+                rule = TrainingConfig.make(rule=settings["rule"]).rule
+            K, position = settings["n_compartments"], self.about["position"]
+        except (KeyError, TypeError, GemsnnError) as error:
+            if rule is None:
+                raise ConfigError(f"the model does not say by which rule it learned ({error}): give rule=") from None
+            K, position = 1, 0
+        return lambda: Stream(self.network, self.parameters, rule, K, self.seed, example=position)
+
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
         """Turn a recording's events into (T, n_inputs) inputs, as the training data were."""
         if self.preprocessing is None:
@@ -214,12 +331,17 @@ def load_model(path: str | PathLike[str]) -> Model:
         if header["version"] == 1:  # written by gemsnn 0.1, which knew no circuits and called decoders readouts
             readout = header["readout"]
             header |= {"circuits": [], "decoder": {"kind": readout["decoder"], "compartments": readout["compartments"]}}
+        check_fields(header, ModelHeader)
+        _check_tensors(header, tensors)
         topology = Topology(header["n_inputs"], header["n_hidden"], header["n_visible"], tensors["mask"])
         filters = Filter(tensors["synaptic_taps"]), Filter(tensors["somatic_taps"])
         circuits = [Circuit(tuple(circuit["neurons"]), circuit["silent"]) for circuit in header["circuits"]]
         network = Network(topology, *filters, header["visible_memory"], circuits)
         parameters = Parameters(tensors["synaptic"], tensors["somatic"], tensors["bias"])
         network.check_parameters(parameters)
+        classes = header["classes"]
+        if len(set(classes)) != len(classes) or len(classes) not in (0, network.n_visible):
+            raise FormatError(f"classes = {shown(classes)}: there are {network.n_visible} visible neurons")
         choices = header["preprocessing"]
         return Model(
             network,
@@ -234,6 +356,27 @@ def load_model(path: str | PathLike[str]) -> Model:
         )
     except (KeyError, TypeError, ValueError, GemsnnError) as error:
         raise CheckpointError(f"{path}: not a usable model: {error}") from None
+
+
+def _check_tensors(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
+    """The arrays of a model, against the sizes that its header tells."""
+    n, n_inputs = header["n_hidden"] + header["n_visible"], header["n_inputs"]
+    synaptic, somatic = (tensors[name].shape if name in tensors else () for name in ("synaptic_taps", "somatic_taps"))
+    if len(synaptic) != 2 or len(somatic) != 2:
+        raise FormatError("synaptic_taps and somatic_taps must have shape (n_basis, duration)")
+    weights = (np.float32, np.float64)
+    described = {
+        "synaptic": Tensor((n, n_inputs + n, synaptic[0]), weights),
+        "somatic": Tensor((n, somatic[0]), weights),
+        "bias": Tensor((n,), weights),
+        "mask": Tensor((n, n_inputs + n), (np.bool_,)),
+        "synaptic_taps": Tensor(synaptic, (np.float64,)),
+        "somatic_taps": Tensor(somatic, (np.float64,)),
+    }
+    if header.get("calibration") is not None:
+        keys = tensors.get("calibration_keys")
+        described["calibration_keys"] = Tensor((0 if keys is None else keys.size,), (np.uint64,))
+    check_tensors(tensors, described)
 
 
 def _calibration(header: dict[str, Any] | None, tensors: dict[str, NDArray[Any]]) -> Calibration | None:

@@ -23,7 +23,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gemsnn.common.files import remove_partial_files, write_whole, writing
+from gemsnn.common.files import read_regular, remove_partial_files, write_whole, writing
 from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import CheckpointError, ConfigError, WriteError
 from gemsnn.metrics import communication
@@ -31,9 +31,10 @@ from gemsnn.model import Network, Parameters
 from gemsnn.training.checkpoints import Checkpoint, Checkpoints
 from gemsnn.training.config import TrainingConfig, differences, write_config
 from gemsnn.training.data import Data
+from gemsnn.training.formats import Evaluation, FormatError, Summary, check_fields
 from gemsnn.training.lock import locked
 from gemsnn.training.model import Model, load_model, save_model
-from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer
+from gemsnn.training.trainer import Evaluated, Learned, Observer, Progress, Record, Trainer
 
 ModelName = Literal["best", "final", "best_on_test"]
 SUMMARY_FORMAT, SUMMARY_VERSION = "gemsnn summary", 2
@@ -74,12 +75,16 @@ class RunDirectory:
 
     def find_model(self, name: ModelName | None = None) -> Path:
         """The file of :meth:`load_model`."""
+        asked = name is not None
         if name is None:
-            name = "best" if self.model_path("best").exists() else "final"
+            held_out = self.model_path("best").exists() or (self.finished and self.read_summary()["best"] is not None)
+            name = "best" if held_out else "final"
         path = self.model_path(name)
         if not path.exists():
             if not self.started:
                 raise CheckpointError(f"{self.path}: there is no training run here")
+            if self.finished and not asked:
+                raise CheckpointError(f"{path}: the run's best model is missing; put it back, or ask for --model final")
             raise CheckpointError(f"{path}: the run has no such model (yet); has it reached its first evaluation?")
         return path
 
@@ -90,32 +95,52 @@ class RunDirectory:
         """
         if not self.metrics.exists() and not self.finished:
             return []
-        content = self._checked_metrics() if self.finished else self.metrics.read_bytes()
-        lines = content.splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith(b"\n")]
+        content = self._checked_metrics() if self.finished else self._read(self.metrics)
+        return read_records(content, self.metrics)
 
     def read_summary(self) -> dict[str, Any]:
         """The results of a finished run."""
         if not self.finished:
             raise CheckpointError(f"{self.path}: this run is not finished; continue it with --resume")
-        content = self.summary.read_bytes()
+        content = self._read(self.summary)
         try:
             summary = _summary_of_version_1(content) or unseal(content)
-        except BrokenSealError as error:
+            version = summary.get("version")
+            if isinstance(version, int) and version > SUMMARY_VERSION:
+                raise CheckpointError(f"{self.summary}: from a newer gemsnn; install that")
+            check_fields(summary, Summary)
+        except (BrokenSealError, FormatError) as error:
             raise CheckpointError(f"{self.summary}: cannot be believed: {error}. {_WHAT_TO_DO}") from None
-        if summary["version"] > SUMMARY_VERSION:
-            raise CheckpointError(f"{self.summary}: from a newer gemsnn; install that")
         return summary
+
+    def _read(self, path: Path) -> bytes:
+        try:
+            return read_regular(path)
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
 
     def _checked_metrics(self) -> bytes:
         """The bytes of ``metrics.jsonl``, as the summary knows them; gemsnn 0.1 took no note of that."""
-        content = self.metrics.read_bytes() if self.metrics.exists() else b""
+        content = self._read(self.metrics) if self.metrics.exists() else b""
         expected = self.read_summary().get("metrics_sha256")
         if expected is not None and hashlib.sha256(content).hexdigest() != expected:
             raise CheckpointError(
                 f"{self.metrics}: cannot be believed: it was changed since the run was finished. {_WHAT_TO_DO}"
             )
         return content
+
+
+def read_records(content: bytes, name: Path) -> list[Record]:
+    """The evaluations in the bytes of a ``metrics.jsonl``; a last line without an end is left out."""
+    records = []
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+        try:
+            record = json.loads(line)
+            check_fields(record, Evaluation)
+        except (ValueError, RecursionError) as error:
+            raise CheckpointError(f"{name}: line {number} is no evaluation, or damaged: {error}") from None
+        records.append(record)
+    return records
 
 
 _WHAT_TO_DO = "Put the original back, or remove the run's directory and run it again"
@@ -224,13 +249,17 @@ class _Recorder:
         self._refuse_changes(found)
         kept = b""
         if self.run.metrics.exists():
-            with self.run.metrics.open("rb") as stream:
-                kept = stream.read(found.metrics_bytes)
-        if hashlib.sha256(kept).hexdigest() != found.metrics_sha256:
+            try:
+                kept = read_regular(self.run.metrics)[: found.metrics_bytes]
+            except OSError as error:
+                raise CheckpointError(f"{self.run.metrics}: cannot be read: {error.strerror or error}") from None
+        if len(kept) != found.metrics_bytes or hashlib.sha256(kept).hexdigest() != found.metrics_sha256:
             raise CheckpointError(
                 f"{self.run.metrics}: was changed since the checkpoint was written; put the original back, or start a "
                 "new run"
             )
+        self.trainer.adopt(found.state)  # refuses what does not fit, before anything is changed
+        self._refuse_loss(found.state.progress)
         if self.run.metrics.exists() and self.run.metrics.stat().st_size > found.metrics_bytes:
             # What was evaluated after the checkpoint is evaluated again, to the same bits; so no summary stands for it.
             self.run.summary.unlink(missing_ok=True)
@@ -239,11 +268,22 @@ class _Recorder:
                 os.fsync(stream.fileno())
         self._metrics_bytes = found.metrics_bytes
         self._metrics_digest.update(kept)
-        self.trainer.adopt(found.state)
         self._timed_from = found.state.progress.position
         remove_partial_files(self.run.path)
         if not self.run.config.exists():
             self._write_config()
+
+    def _refuse_loss(self, progress: Progress) -> None:
+        """A best model is written before the checkpoint that knows of it."""
+        kept: tuple[tuple[ModelName, Record | None], ...] = (
+            ("best", progress.best), ("best_on_test", progress.best_on_test)
+        )  # fmt: skip
+        for name, record in kept:
+            if record is not None and not self.run.model_path(name).exists():
+                raise CheckpointError(
+                    f"{self.run.model_path(name)}: is missing, though example {record['position']} gave one; put it "
+                    "back, or start a new run in another directory"
+                )
 
     def _refuse_changes(self, found: Checkpoint) -> None:
         changes = differences(found.config, self._config)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+_SHOW_CURSOR = b"\x1b[?25h"
+
 
 class StopSignals:
-    """While in its ``with`` block, the first SIGINT or SIGTERM is only noted; the second acts as usual.
+    """While in its ``with`` block, the first SIGINT or SIGTERM is only noted; the second ends the process at once.
 
     Calling it tells whether a signal came.
     """
@@ -35,13 +38,17 @@ class StopSignals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._restore()
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.received = signal.Signals(number)
-        self._restore()
-
-    def _restore(self) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before = {}
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.received = signal.Signals(number)
+        for other in self.SIGNALS:
+            # The system's own way, which waits for nobody: Python's KeyboardInterrupt would come only after the
+            # kernel that is running. Whatever is written can be cut off at any instant.
+            signal.signal(other, signal.SIG_DFL)
+        for terminal in (1, 2):
+            if os.isatty(terminal):  # a display may have hidden the cursor, and will not be asked to show it
+                os.write(terminal, _SHOW_CURSOR)
+                break

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from gemsnn.common.files import write_whole
+from gemsnn.common.files import read_regular, write_whole
 from gemsnn.common.words import shown
 from gemsnn.errors import CheckpointError
 
@@ -45,36 +45,38 @@ def write_tensors(
 
 
 def read_tensors(path: Path, file_format: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays of a file of this format, of this version or an earlier one."""
-    header = read_header(path, file_format, version)
+    """Header and arrays of a file of this format, of this version or an earlier one; nothing else is checked yet."""
     try:
-        with safe_open(path, framework="np") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
-        raise DamagedFileError(f"{path}: damaged: {error}") from None
+        content = read_regular(path)
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+    # From memory: a mapped file that is cut off while it is read would end the process.
+    try:
+        arrays = load(content)
+        metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]).get("__metadata__") or {}
+    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise DamagedFileError(f"{path}: damaged, or not a safetensors file: {error}") from None
+    header = _header(path, metadata, file_format, version)
     written = header.pop("sha256")
-    if _checksum(header, arrays) != written:
+    try:
+        fits = _checksum(header, arrays) == written
+    except (ValueError, TypeError, RecursionError):  # NaN, which we never write, or letters that are none
+        fits = False
+    if not fits:
         raise DamagedFileError(f"{path}: damaged: the content does not fit its checksum")
     return header, arrays
 
 
-def read_header(path: Path, file_format: str, version: int) -> dict[str, Any]:
+def _header(path: Path, metadata: dict[str, Any], file_format: str, version: int) -> dict[str, Any]:
     """The JSON header, not yet checked against the checksum."""
-    try:
-        with safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: there is no such file") from None
-    except SafetensorError as error:
-        raise DamagedFileError(f"{path}: damaged, or not a safetensors file: {error}") from None
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
     if KEY not in metadata:
         raise DamagedFileError(f"{path}: a safetensors file, but not one of ours, or damaged")
     try:
         header: dict[str, Any] = json.loads(metadata[KEY])
         found, found_version, _ = header["format"], header["version"], header["sha256"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedFileError(f"{path}: damaged: its header cannot be read") from None
     if found != f"{file_format}, version {found_version}":
         raise DamagedFileError(f"{path}: holds a {shown(found)}, where a {file_format!r} should be, or it is damaged")

@@ -10,7 +10,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +30,7 @@ from gemsnn.training.points import EvaluationPoints
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
+from gemsnn.training.weights import example_weights
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
@@ -119,7 +120,8 @@ class Trainer:
         parameters: Parameters | None = None,
     ) -> None:
         self.config, self.data = config, data
-        self.training, self.validation = _split(config, data)
+        self._weights = example_weights(config.class_weight, data)
+        self.training, self.validation = _split(config, data, self._weights)
         self.test = _limited(np.arange(len(data.test)), data.test, config.test_limit, config.seed)
         self.network = config.network(data.n_inputs, data.n_visible) if network is None else network
         _check_network(self.network, data)
@@ -187,19 +189,50 @@ class Trainer:
                 raise ConfigError(f"the weights are {state.parameters.dtype}, but the settings say {self.config.dtype}")
             if state.weight_sum is not None:
                 self.network.check_parameters(state.weight_sum)
+                if state.weight_sum.dtype != np.float64:
+                    raise ConfigError(f"the sum of the weights is {state.weight_sum.dtype}, not float64")
+            self._check_progress(state)
         except GemsnnError as error:
             raise CheckpointError(f"the checkpoint does not fit the network: {error}") from None
         self.state = state
 
+    def _check_progress(self, state: TrainingState) -> None:
+        """What was reached follows from the position; anything else would go on to other numbers."""
+        progress, due = state.progress, self._evaluate_at
+        position = progress.position
+        expected = {"averaged": max(0, position - self._average_from), "time_samples": self._time_samples(position)}
+        for name, value in expected.items():
+            if getattr(progress, name) != value:
+                raise DataError(f"{name} is {getattr(progress, name)} at position {position}, but must be {value}")
+        if position > self.total:
+            raise DataError(f"position {position} is beyond the last, {self.total}")
+        if (state.weight_sum is None) != (progress.averaged == 0):
+            raise DataError(f"{progress.averaged} examples are averaged, but their sum is {state.weight_sum}")
+        evaluated = progress.evaluated
+        left = due.after(evaluated) - due.after(position)  # since then; the last may be about to be done
+        if evaluated > position or (evaluated and evaluated not in due) or left > (position in due):
+            raise DataError(f"the last evaluation was at {evaluated}, which cannot be at position {position}")
+        if (progress.last is None) != (evaluated == 0) or (progress.last and progress.last["position"] != evaluated):
+            raise DataError(f"the last evaluation was at {evaluated}, but its figures are others")
+
+    def _time_samples(self, position: int) -> int:
+        """Time steps of the first examples of the run."""
+        lengths = self.data.train.lengths
+        epoch, place = divmod(position, len(self.training))
+        order = epoch_order(len(self.training), self.config.seed, epoch)[:place]
+        return int(epoch * lengths[self.training].sum() + lengths[self.training[order]].sum())
+
     def model(self, record: Record | None = None) -> Model:
         """The model as it is now; ``record`` is the evaluation that it belongs to."""
-        rule, K = self.config.rule, self.config.n_compartments
+        rule, K, labels = self.config.rule, self.config.n_compartments, self.data.train.labels
         about = {
             "position": self.position,
             "evaluation": record,
             "config": self.identity(),
             "communication": {"compartments": K, **rule.communication(self.network, K)._asdict()},
         }
+        if labels is not None and labels.ndim == 2:
+            about["several_labels"] = True
         return Model(
             self.network,
             self.parameters(),
@@ -241,7 +274,7 @@ class Trainer:
             self.network,
             state.parameters,
             self.config,
-            self.config.rule_at(progress.position, self.total),
+            weighted(self.config.rule_at(progress.position, self.total), self._weights[index]),
             self._shift(examples[index], progress.position),
             desired(examples, index, self.network.n_visible),
             progress.position,
@@ -326,6 +359,7 @@ class Trainer:
             indices,
             (config.main_decoder, *config.extra_decoders),
             likelihood_samples=config.likelihood_samples,
+            likelihood_mean=config.likelihood_mean,
             n_bins=config.n_bins,
             seed=derived_seed(config.seed, purpose),
             threads=config.threads,
@@ -363,6 +397,12 @@ def _check_network(network: Network, data: Data) -> None:
         )
 
 
+def weighted(rule: Rule, weight: float) -> Rule:
+    """The rule with which an example of that weight is learned."""
+    scaled: Rule = replace(rule, learning_rate=rule.learning_rate * float(weight))
+    return scaled
+
+
 def learn_example(
     network: Network,
     parameters: Parameters,
@@ -398,12 +438,15 @@ def learn_example(
     return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs)
 
 
-def _split(config: TrainingConfig, data: Data) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices of the training split to learn from and to validate on."""
+def _split(
+    config: TrainingConfig, data: Data, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Indices of the training split to learn from and to validate on; an example of weight 0 is in neither."""
     if not len(data.train):
         raise DataError("there are no training examples in the data")
-    labels = strata(data.train.labels, len(data.train))
-    training, validation = hold_out(labels, config.validation_fraction, config.seed)
+    counting = np.flatnonzero(weights)
+    labels = strata(data.train.labels, len(data.train))[counting]
+    training, validation = (counting[part] for part in hold_out(labels, config.validation_fraction, config.seed))
     if config.validation_fraction > 0 and not len(validation):
         raise ConfigError(
             f"validation_fraction = {config.validation_fraction}: with {len(labels)} training examples none can be "

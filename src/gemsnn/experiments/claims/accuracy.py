@@ -15,6 +15,7 @@ def accuracy_rises(results: Results) -> Claim:
     return Claim(
         name="accuracy rises with K",
         claim="The test accuracy rises with K, with K^I = K.",
+        plain="With more compartments the network is right more often.",
         source="Figure 3, left",
         rule=improvement_rule(margin, unit),
         evidence=[*evidence, honest],

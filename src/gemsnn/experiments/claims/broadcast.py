@@ -13,6 +13,7 @@ def broadcast_is_linear(results: Results) -> Claim:
     return Claim(
         name="broadcast load is linear in K",
         claim="The broadcast load from the central processor to the neurons grows linearly with K.",
+        plain="What has to be sent to the neurons grows in proportion to the number of compartments.",
         source="Figure 3, right",
         rule=proportional_rule(margin),
         evidence=[growth(results, what, lambda run: run.to_neurons, margin)],

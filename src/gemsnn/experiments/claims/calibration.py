@@ -21,6 +21,7 @@ def calibration_error_falls(results: Results) -> Claim:
     return Claim(
         name="calibration error falls with K",
         claim=f"The calibration error falls with K in training, with K^I = {few} at inference.",
+        plain="A network that learned with more compartments says more truthfully how sure it is.",
         source="Figure 4, right, and the text on it",
         rule=improvement_rule(margin, change="fall"),
         evidence=[figure_trend(results, "ece", choice, reading, margin, sign=-1) for choice, reading in SHOWN],

@@ -31,6 +31,9 @@ class Claim(BaseModel):
     name: str
     """In a few words."""
     claim: str
+    """As its source puts it."""
+    plain: str = ""
+    """The same for a reader who does not know the source."""
     source: str
     """Where it is made."""
     rule: str

@@ -14,6 +14,7 @@ def accuracy_needs_early_stopping(results: Results) -> Claim:
     return Claim(
         name="accuracy needs early stopping",
         claim=f"With many compartments (K = {K}) accuracy needs early stopping, while the log-likelihood keeps rising.",
+        plain="Learning for too long costs right answers, while the model itself still improves.",
         source="Figure 4 and the text on it",
         rule="supported if, from the iteration chosen on validation to the last, the interval of the accuracy lost and "
         "that of the log-likelihood gained both lie above 0; not supported if either lies below its margin "

@@ -15,10 +15,18 @@ def log_likelihood_rises(results: Results) -> Claim:
         return max(float(run.figures(i, Reading.VOTE)["log_likelihood"]) for i in range(len(run.records)))
 
     best, *others = (figure_trend(results, "log_likelihood", choice, Reading.VOTE, margin, unit) for choice in CHOICES)
-    another = trend(results, "its own best on the test set (another reading of the paper)", own_best, margin, unit)
+    another = trend(
+        results,
+        "its own best on the test set (another reading of the paper)",
+        own_best,
+        margin,
+        unit,
+        of="log_likelihood",
+    )
     return Claim(
         name="log-likelihood rises with K",
         claim="The test log-likelihood of the desired output rises with K.",
+        plain="With more compartments the network finds the desired output more probable.",
         source="Figure 3, left",
         rule=improvement_rule(margin, unit),
         evidence=[best, another, *others],

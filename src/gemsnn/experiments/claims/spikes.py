@@ -13,6 +13,7 @@ def spikes_are_linear(results: Results) -> Claim:
     return Claim(
         name="hidden spikes are linear in K",
         claim="The number of hidden spikes per unit time during training grows in proportion to K.",
+        plain="The number of spikes of hidden neurons grows in proportion to the number of compartments.",
         source="Figure 3, right",
         rule=proportional_rule(margin),
         evidence=[growth(results, what, lambda run: run.spikes_per_step, margin)],

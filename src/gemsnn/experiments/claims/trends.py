@@ -13,6 +13,12 @@ from gemsnn.experiments.protocol import Reading
 from gemsnn.experiments.results import CHOICE_NAMES, Choice, Measured, Results
 from gemsnn.experiments.statistics import Estimate, slopes
 
+NAMES = {
+    "log_likelihood": "log-likelihood",
+    "ece": "calibration error (the mean gap between confidence and success)",
+}
+UNITS = {"nats": "nats (one nat: 2.7 times as probable)"}
+
 
 def improvement(difference: Estimate, slope: Estimate, margin: float) -> Verdict:
     """The rule for "more of it with more compartments"; both estimates count improvement as positive."""
@@ -52,15 +58,21 @@ def figure_trend(
     few = results.protocol.few_compartments
     names = {Reading.VOTE: "K^I = K", Reading.FEW: f"K^I = {few}", Reading.LIKELIHOOD: "likelihood decoder"}
     what = CHOICE_NAMES[choice] + ("" if metric == "log_likelihood" else f", {names[reading]}")
-    return trend(results, what, lambda run: results.value(run, metric, choice, reading), margin, unit, sign)
+    return trend(results, what, lambda run: results.value(run, metric, choice, reading), margin, unit, sign, metric)
 
 
 def trend(
-    results: Results, what: str, value: Callable[[Measured], float], margin: float, unit: str = "", sign: int = 1
+    results: Results,
+    what: str,
+    value: Callable[[Measured], float],
+    margin: float,
+    unit: str = "",
+    sign: int = 1,
+    of: str = "",
 ) -> Evidence:
     """Whether a value of each run improves with K, by at least ``margin``; with ``sign`` = -1, whether it falls.
 
-    Where the unit is %, values and margin are shares of 1, shown times 100.
+    Where the unit is %, values and margin are shares of 1, shown times 100. ``of`` says what the value is.
     """
     Ks, factor = results.compartments, 100 if unit == "%" else 1
     values = sign * per_seed(results, value)
@@ -69,7 +81,8 @@ def trend(
         return Evidence(what=what, effect="no seed has every K", estimate=nothing, verdict="inconclusive")
     difference = results.estimated(values[:, -1] - values[:, 0])
     slope = results.estimated(slopes(np.log2(Ks), values))
-    change, shown = "rise" if sign > 0 else "fall", f" in {unit}" if unit else ""
+    change, shown = "rise" if sign > 0 else "fall", f" in {UNITS.get(unit, unit)}" if unit else ""
+    change += f" of the {NAMES.get(of, of)}" if of else ""
     return Evidence(
         what=what,
         effect=f"{change} from K = {Ks[0]} to K = {Ks[-1]}{shown}",
@@ -87,7 +100,7 @@ def growth(results: Results, what: str, value: Callable[[Measured], float], marg
     means = np.exp(values).mean(axis=0) if len(values) else []
     return Evidence(
         what=what,
-        effect="exponent a of growth as K^a",
+        effect="exponent a of growth as K^a (1: twice as many, twice as much)",
         estimate=exponent,
         also=", ".join(f"K = {K}: {mean:.4g}" for K, mean in zip(Ks, means, strict=False)),
         verdict=proportional(exponent, margin),

@@ -33,7 +33,7 @@ class Exponential(Filter):
             raise ConfigError(f"time_constants must be positive numbers of steps, got {shown(time_constants)}")
         check_sizes(constants.size, whole_number("duration", duration, 1))
         decay = np.exp(-np.arange(duration) / constants[:, None])
-        self.time_constants, self.decay = tuple(constants.tolist()), np.exp(-1 / constants)
+        self.time_constants = tuple(constants.tolist())
         super().__init__(decay / decay.sum(axis=1, keepdims=True))
 
     def settings(self) -> dict[str, Any]:

@@ -49,8 +49,8 @@ class Filter:
     """
 
     taps: NDArray[np.float64]
-    decay: NDArray[np.float64] | None = None
-    """(n_basis,): by how much each tap is smaller than the one before, where that is so at every lag."""
+    decay: NDArray[np.float64] | None
+    """(n_basis,): each tap as a share of the one before, if that is the same below 1 at every lag; else None."""
 
     def __init__(self, taps: ArrayLike) -> None:
         try:
@@ -63,7 +63,7 @@ class Filter:
         if not (np.abs(taps) <= LARGEST_TAP).all():  # NaN is not
             raise ConfigError(f"taps must be finite numbers of at most {LARGEST_TAP:g}")
         taps.flags.writeable = False
-        self.taps = taps
+        self.taps, self.decay = taps, _decay(taps)
 
     def settings(self) -> dict[str, Any]:
         """What makes this filter again; a family of one's own is kept as its taps if it does not say."""
@@ -92,3 +92,13 @@ class Filter:
         from gemsnn.plot import filters
 
         return filters(self, axes=ax, **style)
+
+
+def _decay(taps: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Found in the taps: it does not matter whether a filter was made from time constants or read from a file."""
+    if taps.shape[1] == 1 or (taps[:, 0] == 0).any():
+        return None
+    decay: NDArray[np.float64] = taps[:, 1] / taps[:, 0]
+    expected = taps[:, :1] * decay[:, None] ** np.arange(taps.shape[1])
+    fading = bool(((decay >= 0) & (decay < 1)).all())
+    return decay if fading and np.allclose(taps, expected, rtol=1e-9, atol=1e-300) else None

@@ -1,0 +1,108 @@
+"""`gemsnn watch`: look at a model while recordings play."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, SplitName, Which, load, promises
+from gemsnn.cli.output import say, warnings_as_lines
+from gemsnn.errors import DataError
+
+if TYPE_CHECKING:
+    from gemsnn.watching import Item, Picture
+
+
+def watch(
+    run: Run,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A recording, a folder of recordings, or a prepared file.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The page to write.", dir_okay=False)] = Path("watch.html"),
+    most: Annotated[int, typer.Option("--most", min=1, help="Recordings of a folder or prepared file to show.")] = 24,
+    split: Annotated[SplitName, typer.Option(help="Which examples of a prepared file.")] = SplitName.TEST,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Show bars in the terminal; write no page.")] = False,
+    speed: Annotated[float, typer.Option(min=0.01, help="Of --terminal: 2 is twice as fast as the camera.")] = 1.0,
+    compartments: Compartments = None,
+    decoder: DecoderOption = None,
+    model: Which = None,
+    set_size: SetSize = 1,
+) -> None:
+    """A page that plays a recording: events, hidden spikes, probabilities, the set, and when it would have stopped.
+
+    Of a folder or a prepared file the page is a gallery, the least certain recordings first. It is one file that needs
+    no network. Sets are those of a model that `gemsnn calibrate` gave a guarantee.
+
+    Example: gemsnn watch runs/first digits.h5 --out watch.html
+    """
+    from gemsnn.watching import least_certain
+
+    trained, how = load(run, model, decoder, compartments)
+    promises(trained, how)
+    options = {"decoder": how, "size": set_size}
+    with warnings_as_lines(), _items(trained, run, file, split) as (items, picture):
+        ordered, errors = (items, []) if len(items) == 1 else least_certain(trained, items, picture, how)
+        for error in errors:
+            say(f"error: {error}", error=True)
+        if not ordered:
+            raise DataError(f"{file}: there is nothing to watch")
+        if terminal:
+            _play(trained, ordered[:most], picture, speed=speed, **options)
+        else:
+            _write(trained, ordered, picture, most, out, file, run, options)
+    if errors:
+        say(f"{len(errors)} of {len(items)} recordings could not be read", error=True)
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _items(model: Any, run: Path, file: Path, split: SplitName) -> "Iterator[tuple[list[Item], Picture]]":
+    from gemsnn.cli.inputs import check_fit, check_recordings_fit, recordings_in
+    from gemsnn.events import open_prepared
+    from gemsnn.events.container import is_prepared
+    from gemsnn.watching import Picture, examples, recordings
+
+    if not is_prepared(file):
+        check_recordings_fit(model, run)
+        yield recordings(model, recordings_in(file)), Picture.of(model)
+        return
+    with open_prepared(file) as data:
+        check_fit(model, data)
+        part = data.test if split is SplitName.TEST else data.train
+        if not len(part):
+            raise DataError(f"{file}: the {split.value} split is empty, so there is nothing to watch")
+        yield examples(data, part), Picture.of(model, data.grid)
+
+
+def _play(model: Any, items: "list[Item]", picture: "Picture", **options: Any) -> None:
+    from rich.console import Console
+
+    from gemsnn.watching import play
+
+    for item in items:
+        say(item.name if item.truth is None else f"{item.name} (truth: {item.truth})")
+        play(model, item.read(), picture, Console(markup=False), **options)
+
+
+def _write(
+    model: Any,
+    items: "list[Item]",
+    picture: "Picture",
+    most: int,
+    out: Path,
+    file: Path,
+    run: Path,
+    options: dict[str, Any],
+) -> None:
+    from gemsnn.common.files import write_whole
+    from gemsnn.common.words import counted
+    from gemsnn.watching import scenes_of, watch_page
+
+    scenes = scenes_of(model, items[:most], picture, **options)
+    left_out = len(items) - len(scenes)
+    title = f"gemsnn watches {file.name}"
+    page = watch_page(model, scenes, title=title, about=str(run), decoder=options["decoder"], left_out=left_out)
+    write_whole(out, page.encode())
+    say(f"{out}: {counted(len(scenes), 'recording')}, {len(page) / 1e6:.1f} MB; open it in a browser")

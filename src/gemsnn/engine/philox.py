@@ -1,0 +1,67 @@
+"""Philox4x64-10 (Salmon et al., 2011), compiled: the numbers of ``numpy.random.Philox``, without its cost of a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from gemsnn.engine.jit import jit
+
+ROUNDS = 10
+PER_BLOCK = 8  # numbers of 32 bits that a block of the counter gives
+_FACTORS = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+_WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
+
+
+@intrinsic
+def _high(typing_context: Any, a: Any, b: Any) -> Any:
+    """The high 64 bits of a product of two 64-bit numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@jit()
+def write_numbers(key: Any, population: int, start: int, out: Any) -> None:
+    """Numbers of 32 bits, (T, K, n), from step ``start`` on; each compartment of a population has a stream of its own.
+
+    The two low words of the 256-bit counter advance with the draws; the two high words tell the streams apart.
+    """
+    T, K, n = out.shape
+    words = np.empty(4, dtype=np.uint64)
+    for k in range(K):
+        block = -1  # the one that is in words
+        for t in range(T):
+            for i in range(n):
+                place = (start + t) * n + i
+                if place // PER_BLOCK != block:
+                    block = place // PER_BLOCK
+                    _block(key, np.uint64(block + 1), np.uint64(population), np.uint64(k), words)  # NumPy counts from 1
+                within = place % PER_BLOCK
+                word = words[within // 2]
+                out[t, k, i] = np.uint32(word >> np.uint64(32) if within % 2 else word & np.uint64(0xFFFFFFFF))
+
+
+@jit()
+def _block(key: Any, count: Any, population: Any, compartment: Any, words: Any) -> None:
+    """The four words of the counter (count, 0, population, compartment)."""
+    a, b, c, d = count, np.uint64(0), population, compartment
+    first, second = key[0], key[1]
+    for _ in range(ROUNDS):
+        product = _FACTORS[0] * a, _FACTORS[1] * c
+        a, b, c, d = (
+            _high(_FACTORS[1], c) ^ b ^ first,  # type: ignore[call-arg]
+            product[1],
+            _high(_FACTORS[0], a) ^ d ^ second,  # type: ignore[call-arg]
+            product[0],
+        )
+        first, second = first + _WEYL[0], second + _WEYL[1]
+    words[0], words[1], words[2], words[3] = a, b, c, d

@@ -1,0 +1,92 @@
+"""`gemsnn demo` as a user runs it, with few recordings and small networks."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gemsnn.experiments import Protocol, demo
+
+SMALL = {
+    "DIGITS": (0, 1, 7),
+    "PER_CLASS": (6, 3),
+    "SETTINGS": {"test_limit": 0, "epochs": 2, "n_hidden": 20},
+    "PAPER": Protocol.make(
+        "quick",
+        compartments=(1, 3),
+        seeds=(0, 1),
+        n_hidden=4,
+        epochs=1,
+        per_class=(5, 2),
+        realisations=3,
+        evaluation_points=(1.0,),
+    ),
+}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SMALL.items():
+        monkeypatch.setattr(demo, name, value)
+
+
+@pytest.mark.usefixtures("small")
+def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = gemsnn("demo", "--no-paper")
+    assert code == 0, err
+    assert "% sure" in out
+    assert re.search(r"Of 9 recordings that it had never seen it names \d rightly", out)
+    page = (tmp_path / "demo" / "index.html").read_text()
+    assert "The paper behind it" not in page
+
+    # The same again makes nothing again, and adds what is missing.
+    made = (tmp_path / "demo" / "run" / "timing.jsonl").stat().st_mtime_ns
+    code, out, err = gemsnn("demo")
+    assert code == 0, err
+    assert (tmp_path / "demo" / "run" / "timing.jsonl").stat().st_mtime_ns == made
+    page = (tmp_path / "demo" / "index.html").read_text()
+    assert "The paper behind it" in page
+    assert (tmp_path / "demo" / re.search(r'href="(paper/[^"]+)"', page)[1]).exists()
+    assert "the paper says" in out
+
+    # What it says to do next works.
+    (asked,) = re.findall(r"^  gemsnn (predict .+)$", out, re.MULTILINE)
+    code, out, err = gemsnn(*asked.split())
+    assert code == 0, err
+    assert out.count(".aedat") == len(SMALL["DIGITS"])
+
+
+@pytest.mark.usefixtures("small")
+def test_a_folder_that_holds_something_else_is_left_alone(gemsnn, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    code, _, err = gemsnn("demo", "--out", tmp_path)
+    assert code == 2
+    assert "holds something else already (thesis.tex)" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    settings = {**SMALL["SETTINGS"], "epochs": 100}
+    code = (
+        "from gemsnn.experiments import demo\n"
+        f"demo.DIGITS, demo.PER_CLASS, demo.SETTINGS = (0, 1), (6, 3), {settings}\n"
+        "from gemsnn.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "demo", "--no-paper", "--out", str(tmp_path / "demo")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "demo" / "run" / "metrics.jsonl").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 130, err
+    assert "Go on with the same command" in out
+    assert "Traceback" not in err
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "demo" / "index.html").exists()

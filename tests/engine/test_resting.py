@@ -1,0 +1,50 @@
+"""A stream that has forgotten its lessons only runs, and wakes up with the next."""
+
+import numpy as np
+import pytest
+from problems import assert_close, assert_parameters_close, make_problem
+
+import gemsnn
+from gemsnn.engine import compiled
+
+LESSONS = [(10, False), (20, True), (75, False), (15, True), (3, False), (4, True), (130, False), (9, True), (5, False)]
+LEARNS = [learns for steps, learns in LESSONS for _ in range(steps)]
+FILTERS = {
+    "raised cosines": (gemsnn.RaisedCosine(2, 6), gemsnn.RaisedCosine(2, 6)),
+    "exponentials": (gemsnn.Exponential((3.0, 30.0), 20), gemsnn.Exponential((5.0,), 9)),
+    "a longer self-memory": (gemsnn.Exponential((2.0,), 4), gemsnn.RaisedCosine(3, 15)),
+}
+
+
+@pytest.mark.parametrize("filters", FILTERS)
+@pytest.mark.parametrize("form", ["event", "direct"])
+def test_a_stream_that_rests_between_lessons_does_what_the_reference_does(form, filters, monkeypatch):
+    monkeypatch.setattr(compiled, "FORM", form)
+    topology = gemsnn.Topology.fully_connected(4, 5, 3)
+    network = gemsnn.Network(topology, *FILTERS[filters], circuits=[gemsnn.Circuit((6, 7), silent=True)])
+    problem = make_problem(network, gemsnn.MB(5e-4, 0.9, 0.5), T=len(LEARNS), K=2)
+    targets = problem.targets.copy()
+    targets[:, 1] &= 1 - targets[:, 2]  # a circuit's units never spike together
+    fast, slow = (
+        gemsnn.Stream(network, problem.parameters, problem.rule, 2, seed=4, engine=engine)
+        for engine in ("compiled", "reference")
+    )
+    rested = 0
+    for t, learns in enumerate(LEARNS):
+        target = targets[t] if learns else None
+        info, expected = fast.step(problem.inputs[t], target), slow.step(problem.inputs[t], target)
+        np.testing.assert_array_equal(info.spikes, expected.spikes)
+        for name in ("log_likelihood", "log_weights", "importance"):
+            assert_close(getattr(info, name), getattr(expected, name), 1e-11, name)
+        rested += fast._learner._awake is None
+    assert_parameters_close(fast.parameters, slow.parameters, 1e-11)
+    assert rested > 60  # else this would test nothing
+
+
+def test_what_has_not_been_learned_is_not_forgotten():
+    network = gemsnn.Network.fully_connected(3, 2, 2)
+    problem = make_problem(network, gemsnn.GEM(0.01, gamma=1.0), T=40, K=1)
+    stream = gemsnn.Stream(network, problem.parameters, problem.rule, 1)
+    for t in range(40):
+        stream.step(problem.inputs[t], problem.targets[t] if t == 5 else None)
+    assert stream._learner._awake is not None  # eligibility that does not fade keeps the learner awake

@@ -1,0 +1,39 @@
+"""A warm process whose children learn with two threads until they are interrupted; each prints its number.
+
+Reads a line for each child that shall begin, and after another line answers with the child's wait status.
+"""
+
+import os
+import sys
+
+import numpy as np
+
+import gemsnn
+from gemsnn.engine import compiled
+
+
+def learn() -> None:
+    network = gemsnn.Network.fully_connected(4, 6, 2)
+    inputs, targets = np.ones((5, 4), np.uint8), np.ones((5, 2), np.uint8)
+    gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 2, threads=2)
+
+
+def main() -> None:
+    compiled.FORM = "direct"  # the form that runs in a team of threads
+    learn()
+    print("ready", flush=True)
+    while sys.stdin.readline():
+        child = os.fork()
+        if child == 0:
+            try:
+                print(os.getpid(), flush=True)  # from here on, and not while it is being forked
+                while True:
+                    learn()
+            except KeyboardInterrupt:
+                sys.exit(7)  # the usual way out, which waits for all threads
+        sys.stdin.readline()
+        print(os.waitpid(child, 0)[1], flush=True)
+
+
+if __name__ == "__main__":
+    main()
