@@ -21,7 +21,7 @@ from gemsnn.events.simulated import mnist_images
 from gemsnn.events.simulator import simulate_recording
 
 START = DVS(
-    scale=0.85,
+    scale=1.05,
     stretch=1.0,
     # Where the events of all digits have their middle, moment by moment, is where the picture is.
     centre_row=17.2,
@@ -39,7 +39,7 @@ START = DVS(
     animation_jitter=0.0,
     edge_level=0.5,
     edge_gain=4.0,
-    blur=0.3,
+    blur=0.6,
     dark=0.15,
     threshold_on=0.25,
     threshold_off=0.28,
@@ -49,7 +49,7 @@ START = DVS(
     tau_off_us=4000.0,
     refractory_us=1000.0,
     refractory_mismatch=0.2,
-    noise_rate=0.8,
+    noise_rate=0.3,
     noise_spread=1.0,
     noise_on_share=0.5,
     duration=0.306,
@@ -57,6 +57,7 @@ START = DVS(
     duration_least=0.29,
     duration_most=0.315,
     sensor=34,
+    inverted=True,
     upright=True,
 )
 POSITIVE = (

@@ -97,6 +97,8 @@ class DVS(BaseModel):
 
     sensor: int = Field(default=128, gt=0)
     """Rows and columns of the sensor."""
+    inverted: bool = False
+    """Whether ON means darker; a dark digit on a light screen looks the same."""
     upright: bool = False
     """Whether it stood upright, or as that of MNIST-DVS did."""
     sensor_seed: int = 128

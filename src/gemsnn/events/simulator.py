@@ -104,11 +104,15 @@ def simulate_recording(
     columns = np.concatenate([columns[:count], noisy % dvs.sensor])
     polarities = np.concatenate([polarities[:count], rng.random(len(noisy)) < dvs.noise_on_share])
 
+    if dvs.inverted:
+        polarities = 1 - polarities
     seen = np.flatnonzero(times >= 0.0)
     order = seen[np.argsort(times[seen], kind="stable")]
     stamps = times[order].astype(np.int64)
     if len(stamps) and not dvs.saccades:
-        stamps -= stamps[0]  # real recordings of MNIST-DVS begin with their first event, those of N-MNIST with a saccade
+        stamps -= stamps[
+            0
+        ]  # real recordings of MNIST-DVS begin with their first event, those of N-MNIST with a saccade
     if dvs.upright:
         return make_events(columns[order], rows[order], stamps, polarities[order])
     return make_events(rows[order], dvs.sensor - 1 - columns[order], stamps, polarities[order])

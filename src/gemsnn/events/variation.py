@@ -9,7 +9,7 @@ import math
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from gemsnn.events.dvs import DVS
+from gemsnn.events.dvs import DVS, Saccade
 
 
 class Variation(BaseModel):
@@ -22,7 +22,7 @@ class Variation(BaseModel):
     mismatch: float = Field(default=0.2, ge=0)
     """How different pixels are, and how much their thresholds scatter; every recording has a sensor of its own."""
     speed: float = Field(default=0.15, ge=0)
-    """How fast the digit moves: the period of its path."""
+    """How fast the digit moves: the period of its path. Saccades keep their times."""
     path: float = Field(default=0.2, ge=0)
     """How far it moves."""
     start: float = Field(default=0.03, ge=0)
@@ -53,6 +53,7 @@ class Variation(BaseModel):
 
         threshold = times(1.0, self.threshold)
         reach = times(1.0, self.path)
+        along_rows, along_columns = times(reach, self.path / 2), times(reach, self.path / 2)
         speed = times(1.0, self.speed)
         begin = self.start * dvs.period * rng.standard_normal()
         slower = times(1.0, self.latency)
@@ -64,8 +65,11 @@ class Variation(BaseModel):
                 "threshold_mismatch": times(dvs.threshold_mismatch, self.mismatch),
                 "threshold_noise": times(dvs.threshold_noise, self.mismatch),
                 "period": dvs.period * speed,
-                "row_swing": times(dvs.row_swing * reach, self.path / 2),
-                "column_swing": times(dvs.column_swing * reach, self.path / 2),
+                "row_swing": dvs.row_swing * along_rows,
+                "column_swing": dvs.column_swing * along_columns,
+                "saccades": tuple(
+                    Saccade(s.begin, s.end, s.row * along_rows, s.column * along_columns) for s in dvs.saccades
+                ),
                 "row_turn": dvs.row_turn * speed + begin,
                 "column_turn": dvs.column_turn * speed + begin,
                 "centre_row": near(dvs.centre_row, self.place),
