@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.online import OnlineBinner
 from gemsnn.events.records import Events
@@ -21,6 +22,7 @@ from gemsnn.model.checks import spike_array, whole_number
 LONGEST_BLOCK = 64  # steps after which a learner writes to its weights, at the latest
 
 
+@described
 class LiveAnswer(NamedTuple):
     """What a live model says after a step."""
 
@@ -35,6 +37,7 @@ class LiveAnswer(NamedTuple):
     ended: bool  #: whether this is the recording's last step
 
 
+@described
 class LiveModel:
     """Made by :meth:`gemsnn.training.Model.stream`, which explains it."""
 
@@ -59,12 +62,18 @@ class LiveModel:
         self._binner, self._learner = binner, None if make_learner is None else make_learner()
         self._key = whole_number("key", key, 0)
         self._stepwise = Stepwise(network, parameters, n_compartments, decoder, seed, self._key)
-        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # of the latest step
+        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # that the learner is to see
         self._to_be_taught = False  # whether the learner has not seen the latest step
+        self._seen = self._inputs  # of the latest step, whoever holds it
         self._late = 0  # events of earlier recordings
         self._begin(self._key)
         self._warm_up(make_learner)
         self._begin(self._key)
+
+    def _told(self) -> dict[str, Any]:
+        step = 0 if self._answer is None else self._answer.step
+        numbers = {"n_inputs": self.network.n_inputs, "compartments": self.n_compartments, "step": step}
+        return {"classes": self.classes, "decoder": self.decoder, **numbers}
 
     # ---- answers
 
@@ -90,6 +99,11 @@ class LiveModel:
         Where hidden neurons see the visible ones, this is the run with the first class's desired spikes.
         """
         return self._stepwise.spikes.copy()
+
+    @property
+    def inputs(self) -> NDArray[np.uint8]:
+        """(n_inputs,): input spikes of the latest step (a copy)."""
+        return self._seen.copy()
 
     @property
     def decision(self) -> LiveAnswer | None:
@@ -218,6 +232,7 @@ class LiveModel:
             self._pass_on()
             self._inputs[:], self._to_be_taught = inputs, True
         chosen, probabilities, hidden_spikes = self._stepwise.step(inputs)
+        self._seen = inputs
         self._steps += 1
         return self._judge(
             LiveAnswer(
