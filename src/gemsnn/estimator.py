@@ -75,8 +75,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Evaluations while fitting, one dictionary each.
     n_examples_seen_
         Examples learned so far, counting each as often as it was shown.
-    n_features_in_
-        n_inputs.
+    n_inputs_
+        Inputs of each time step. (Not ``n_features_in_``, which means that X has two dimensions; MAPIE tries it out.)
 
     Examples
     --------
@@ -236,7 +236,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples = ArrayExamples(spikes, indices)
         weights = weights * class_weights(config.class_weight, self.classes_.tolist())[indices]
         grid = None if self.preprocessing is None else self.preprocessing.grid
-        usual, shift = config.rule_at(0, 1), Shift(config, self.n_features_in_, grid)
+        usual, shift = config.rule_at(0, 1), Shift(config, self.n_inputs_, grid)
         parameters, position = self.parameters_.copy(), self.n_examples_seen_
         for index in np.flatnonzero(weights).tolist():
             rule = weighted(usual, weights[index])
@@ -359,7 +359,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         history: list[Record] | None = None,
     ) -> None:
         self.classes_, self.network_, self.parameters_ = classes, network, parameters
-        self.n_features_in_, self.n_examples_seen_ = network.n_inputs, position
+        self.n_inputs_, self.n_examples_seen_ = network.n_inputs, position
         if history is not None:
             self.history_ = history
         about = {"position": position, "config": config.identity()}
@@ -386,9 +386,9 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return spikes, _checked_labels(y, len(spikes))
 
     def _check_inputs(self, spikes: Spikes) -> None:
-        if spikes[0].shape[1] != self.n_features_in_:
+        if spikes[0].shape[1] != self.n_inputs_:
             raise ShapeError(
-                f"X has {spikes[0].shape[1]} inputs a step, but this classifier was fitted with {self.n_features_in_}"
+                f"X has {spikes[0].shape[1]} inputs a step, but this classifier was fitted with {self.n_inputs_}"
             )
 
 

@@ -13,7 +13,7 @@ from numba.core import event
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # A product may be fused with the sum that it goes into; infinities and NaN keep their meaning. Sums keep their order:
-# else the last bit of a result could depend on whether a loop runs vectorised, and so on where its arrays lie in memory.
+# else the last bit of a result could depend on whether a loop runs vectorised, and so on where arrays lie in memory.
 FASTMATH = {"contract", "nsz"}
 # Sums may be reordered, so that they use vector instructions: only for functions that add up and write nothing.
 REORDERED = {"reassoc", "contract", "nsz"}

@@ -14,10 +14,12 @@ A recording in order of time, or out of order by no more than the patience, give
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import DataError
 from gemsnn.events.binning import Preprocessing
 from gemsnn.events.records import EVENT_DTYPE, Events, as_events
@@ -27,6 +29,7 @@ from gemsnn.model.checks import whole_number
 LONGEST_GAP_US = 60_000_000
 
 
+@described
 class OnlineBinner:
     """Feeds on arrays of events of any size, as they arrive, and gives the steps that are complete.
 
@@ -87,6 +90,9 @@ class OnlineBinner:
         self._state = np.zeros(1, dtype=placing.STATE)
         self.reset()
         self._place()  # compiled now, if ever
+
+    def _told(self) -> dict[str, Any]:
+        return {"n_inputs": self.preprocessing.n_inputs, "bin_us": self.preprocessing.bin_us, "steps": self.steps}
 
     def reset(self, keep_rest: bool = False) -> None:
         """Forget everything: the next event begins a recording.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gemsnn.common.described import described
 from gemsnn.common.validation import complaint
 from gemsnn.errors import ConfigError
 from gemsnn.training import DecoderSettings, TrainingConfig
@@ -31,6 +32,7 @@ class Reading(StrEnum):
     """The model's own posterior."""
 
 
+@described
 class Protocol(BaseModel):
     """Everything that decides the results of a reproduction, given the data."""
 

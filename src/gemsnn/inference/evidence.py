@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
 from gemsnn.engine.firing import circuit_table
 from gemsnn.engine.patterns import log_probabilities
 from gemsnn.engine.simulate import simulate
@@ -146,6 +147,7 @@ class ClampedReader:
         return found[..., 0]
 
 
+@described
 class PatternReader:
     """Step by step, how probable each class's desired spikes are, from one run with silent visible neurons.
 
@@ -162,6 +164,10 @@ class PatternReader:
         self._remember = bool(self._synaptic.any() or self._somatic.any())
         self._past = np.zeros((network.memory, n_classes, network.n_visible))  # the latest spikes first
         self._no_drive = np.zeros((0, network.n_visible))
+
+    def _told(self) -> dict[str, Any]:
+        memory, n_classes, n_visible = self._past.shape
+        return {"n_classes": n_classes, "n_visible": n_visible, "memory": memory}
 
     def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
         """(..., K, C): from potentials (..., K, n_visible) and the desired spikes of this step, (C, n_visible)."""

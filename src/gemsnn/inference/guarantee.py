@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.inference.anytime import AnytimePrediction
 from gemsnn.inference.stopping import Verdict
@@ -43,6 +44,7 @@ ALPHA = 0.1
 CHECKPOINTS = 10
 
 
+@described
 class SetDecisions(NamedTuple):
     """Of N sequences and C classes, each stopped at a time of its own."""
 
@@ -58,6 +60,7 @@ class SetDecisions(NamedTuple):
         return counts
 
 
+@described
 @dataclass(frozen=True)
 class Guarantee:
     """What :func:`gemsnn.inference.calibrate` found: with it, answers become sets of classes.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ShapeError
 from gemsnn.inference.decoders import Decoder, as_decoder
 from gemsnn.inference.evidence import Evidence, run_for
@@ -16,6 +17,7 @@ from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array, whole_number
 
 
+@described
 class Prediction(NamedTuple):
     """Of N sequences and C classes."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.engine import engine_named
 from gemsnn.engine.protocol import State
 from gemsnn.engine.randomness import Uniforms
@@ -17,6 +18,7 @@ from gemsnn.model.checks import spike_array, uniform_array, whole_number
 from gemsnn.rules import Communication, Rule
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class LearnResult:
     """What learning from a sequence of T steps with K compartments gives.
@@ -42,6 +44,10 @@ class LearnResult:
     log_likelihood: NDArray[np.float64]
     hidden: NDArray[np.bool_]
     messages: Communication | None = None
+
+    def _told(self) -> dict[str, Any]:
+        T, K = self.importance.shape
+        return {"steps": T, "compartments": K, "log_likelihood": float(self.log_likelihood.sum(axis=0).mean())}
 
 
 def learn(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.engine import engine_named
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.learning.learn import check_finite
@@ -18,6 +19,7 @@ from gemsnn.rules import Rule
 _DRAWS_AHEAD = 64  # steps drawn at a time
 
 
+@described
 class StreamInfo(NamedTuple):
     """What one step is worth knowing for."""
 
@@ -31,6 +33,7 @@ class StreamInfo(NamedTuple):
     probabilities: NDArray[np.float64]  #: (n_visible,): SoftMax of the votes
 
 
+@described
 class Stream:
     """A network that lives on: it learns when a step has a target, and runs freely when it has none.
 
@@ -78,6 +81,9 @@ class Stream:
         self._seed, self._example = whole_number("seed", seed, 0), whole_number("example", example, 0)
         self._engine, self._threads = engine_named(engine), whole_number("threads", threads, 1)
         self._begin(parameters)
+
+    def _told(self) -> dict[str, Any]:
+        return {"network": self.network, "rule": self.rule, "n_compartments": self.n_compartments, "time": self.time}
 
     def _begin(self, parameters: Parameters) -> None:
         network, K = self.network, self.n_compartments

@@ -29,6 +29,7 @@ from pydantic import (
 )
 
 from gemsnn.common import memory
+from gemsnn.common.described import described
 from gemsnn.common.files import read_regular
 from gemsnn.common.kinds import from_table, merged
 from gemsnn.common.validation import complaint
@@ -94,6 +95,7 @@ class DecoderSettings(_Settings):
     """Compartments that run at inference."""
 
 
+@described
 class TrainingConfig(_Settings):
     """Settings of a training run. Impossible values are a ``ConfigError`` that names the field and what is allowed.
 

@@ -145,6 +145,7 @@ class About(_Open):
     config: Table | None = None
     communication: dict[str, Count] | None = None
     data: str | None = None
+    several_labels: bool = False
 
 
 class ModelHeader(_Open):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.online import OnlineBinner
 from gemsnn.events.records import Events
@@ -21,6 +22,7 @@ from gemsnn.model.checks import spike_array, whole_number
 LONGEST_BLOCK = 64  # steps after which a learner writes to its weights, at the latest
 
 
+@described
 class LiveAnswer(NamedTuple):
     """What a live model says after a step."""
 
@@ -35,6 +37,7 @@ class LiveAnswer(NamedTuple):
     ended: bool  #: whether this is the recording's last step
 
 
+@described
 class LiveModel:
     """Made by :meth:`gemsnn.training.Model.stream`, which explains it."""
 
@@ -65,6 +68,11 @@ class LiveModel:
         self._begin(self._key)
         self._warm_up(make_learner)
         self._begin(self._key)
+
+    def _told(self) -> dict[str, Any]:
+        step = 0 if self._answer is None else self._answer.step
+        numbers = {"n_inputs": self.network.n_inputs, "compartments": self.n_compartments, "step": step}
+        return {"classes": self.classes, "decoder": self.decoder, **numbers}
 
     # ---- answers
 

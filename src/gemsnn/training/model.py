@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
+from gemsnn.common.described import described
 from gemsnn.common.words import shown
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 from gemsnn.events import OnlineBinner, Preprocessing
@@ -19,6 +20,7 @@ from gemsnn.events.records import Events
 from gemsnn.inference import (
     Decoder,
     Guarantee,
+    LabelPrediction,
     Prediction,
     SetDecisions,
     SmallSet,
@@ -27,6 +29,7 @@ from gemsnn.inference import (
     as_stopping_rule,
     predict,
     predict_anytime,
+    predict_labels,
 )
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.inference.sequences import Sequences
@@ -45,6 +48,7 @@ from gemsnn.training.tensors import read_tensors, write_tensors
 FORMAT, VERSION = "gemsnn model", 2
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class Model:
     """A trained network that knows what its outputs mean.
@@ -79,6 +83,21 @@ class Model:
     about: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
 
+    def _told(self) -> dict[str, Any]:
+        network, how = self.network, self.decoder
+        figures = (self.about.get("evaluation") or {}).get("validation") or {}
+        return {
+            "n_inputs": network.n_inputs,
+            "n_hidden": network.n_hidden,
+            "classes": self.classes if self.classes else f"{network.n_visible} visible neurons, no classes",
+            "decoder": how.kind,
+            "compartments": how.compartments,
+            "n_steps": self.n_steps,
+            **{name: self.about[name] for name in ("position",) if name in self.about},
+            **{f"validation_{name}": figures[name] for name in ("accuracy", "ece") if name in figures},
+            **({} if self.calibration is None else {"alpha": self.calibration.guarantee.alpha}),
+        }
+
     @property
     def prediction_seed(self) -> int:
         """With a recording itself it decides the random draws of its prediction."""
@@ -87,6 +106,12 @@ class Model:
     def predict(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Prediction:
         """Classify (N, T, n_inputs) sequences; the draws of a sequence follow from it and the seed."""
         return predict(self.network, self.parameters, inputs, **self._how(decoder, threads))
+
+    def predict_labels(
+        self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1
+    ) -> LabelPrediction:
+        """Which labels hold, of a model that learned several at once; see :func:`gemsnn.inference.predict_labels`."""
+        return predict_labels(self.network, self.parameters, inputs, **self._how(decoder, threads))
 
     def predict_anytime(
         self,

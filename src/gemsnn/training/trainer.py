@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
 from gemsnn.common.splits import strata
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError
 from gemsnn.learning import learn_unchecked
@@ -70,6 +71,7 @@ class TrainingState:
     """Sum of the weights that are averaged, float64."""
 
 
+@described
 class Learned(NamedTuple):
     """What is worth knowing of one learned example."""
 
@@ -79,6 +81,7 @@ class Learned(NamedTuple):
     seconds: float  #: by the clock
 
 
+@described
 class Evaluated(NamedTuple):
     """What is worth knowing of an evaluation."""
 
@@ -95,6 +98,7 @@ class Observer(Protocol):
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None: ...
 
 
+@described
 class Trainer:
     """Trains a network on the training examples of ``data``.
 
@@ -134,6 +138,9 @@ class Trainer:
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
         self._evaluate_at = self._positions_to_evaluate_at()
+
+    def _told(self) -> dict[str, Any]:
+        return {"network": self.network, "rule": self.config.rule, "position": self.position, "total": self.total}
 
     # ---- where we are
 
@@ -224,13 +231,15 @@ class Trainer:
 
     def model(self, record: Record | None = None) -> Model:
         """The model as it is now; ``record`` is the evaluation that it belongs to."""
-        rule, K = self.config.rule, self.config.n_compartments
+        rule, K, labels = self.config.rule, self.config.n_compartments, self.data.train.labels
         about = {
             "position": self.position,
             "evaluation": record,
             "config": self.identity(),
             "communication": {"compartments": K, **rule.communication(self.network, K)._asdict()},
         }
+        if labels is not None and labels.ndim == 2:
+            about["several_labels"] = True
         return Model(
             self.network,
             self.parameters(),
