@@ -62,8 +62,9 @@ class LiveModel:
         self._binner, self._learner = binner, None if make_learner is None else make_learner()
         self._key = whole_number("key", key, 0)
         self._stepwise = Stepwise(network, parameters, n_compartments, decoder, seed, self._key)
-        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # of the latest step
+        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # that the learner is to see
         self._to_be_taught = False  # whether the learner has not seen the latest step
+        self._seen = self._inputs  # of the latest step, whoever holds it
         self._late = 0  # events of earlier recordings
         self._begin(self._key)
         self._warm_up(make_learner)
@@ -98,6 +99,11 @@ class LiveModel:
         Where hidden neurons see the visible ones, this is the run with the first class's desired spikes.
         """
         return self._stepwise.spikes.copy()
+
+    @property
+    def inputs(self) -> NDArray[np.uint8]:
+        """(n_inputs,): input spikes of the latest step (a copy)."""
+        return self._seen.copy()
 
     @property
     def decision(self) -> LiveAnswer | None:
@@ -227,6 +233,7 @@ class LiveModel:
             self._pass_on()
             self._inputs[:], self._to_be_taught = inputs, True
         chosen, probabilities, hidden_spikes = self._stepwise.step(inputs)
+        self._seen = inputs
         self._steps += 1
         return self._judge(chosen, probabilities, hidden_spikes, time_us, ended)
 
