@@ -370,7 +370,7 @@ def preset_values(name: str | None) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field."""
-    missing, old, new = "(not set)", _fields(before), _fields(now)
+    missing, old, new = "(not set)", fields_of(before), fields_of(now)
     return [
         f"{name} was {json.dumps(old.get(name, missing))} and is now {json.dumps(new.get(name, missing))}"
         for name in sorted({*old, *new})
@@ -378,7 +378,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _fields(identity: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Every field by its name, those of tables as ``table.field``."""
     fields: dict[str, Any] = {}
     for name, value in identity.items():
