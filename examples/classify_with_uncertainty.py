@@ -17,7 +17,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("--out", type=Path, default=Path("classify_with_uncertainty.png"), help="picture to write")
 out = parser.parse_args().out
 
-# A DVS watches moving digits; its events become 80 time steps of 26 x 26 input spikes.
+# A DVS watches moving digits; its events become 80 time steps of input spikes: 26 x 26 cells, OFF and ON.
 preprocessing = gemsnn.events.mnist_dvs_preprocessing()
 recordings = list(gemsnn.events.simulate_digits(DIGITS, per_class=(30, 20), seed=0))
 X = np.array([preprocessing.bin(recording.events) for recording in recordings])
@@ -37,7 +37,7 @@ order = probabilities.max(axis=1).argsort()
 shown = [*order[:5], *order[-3:]]
 figure, axes = plt.subplots(2, len(shown), figsize=(12, 3.8), height_ratios=[1.6, 1], layout="constrained")
 for (picture, bars), i in zip(axes.T, shown, strict=True):
-    first_steps = X[~train][i, :4].sum(axis=0).reshape(26, 26)  # rows are y, columns x; MNIST-DVS lies on its side
+    first_steps = X[~train][i, :4].reshape(-1, 26, 26).sum(axis=0)  # rows are y, columns x; MNIST-DVS lies on its side
     picture.imshow(first_steps.T[:, ::-1], cmap="Greys")
     picture.set(xticks=[], yticks=[], title=f"shows a {truth[i]}")
     colours = ["tab:green" if digit == truth[i] else "tab:red" for digit in DIGITS]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import exact
 import numpy as np
 import pytest
@@ -158,3 +160,38 @@ def test_errors_go_back_along_every_synapse_from_hidden_to_visible_neurons() -> 
 def test_impossible_gains_are_refused(value: float) -> None:
     with pytest.raises(gemsnn.ConfigError, match="gain must be a finite number of at least 0"):
         gemsnn.Feedback(gain=value)
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_neurons_that_spike_too_often_are_pushed_down_and_the_others_are_left_alone(engine: str) -> None:
+    # Without errors to learn from (gain 0), only the push moves hidden neurons: by what their rate is too high.
+    K, T, eta, pressure, target = 2, 6, 0.01, 4.0, 0.3
+    network = gemsnn.Network(gemsnn.Topology(0, 2, 1, np.zeros((3, 3))))
+    parameters = gemsnn.Parameters(np.zeros((3, 3, 3)), np.zeros((3, 3)), np.array([0.5, 0.5, 0.0]))
+    rule = gemsnn.Feedback(eta, 0.9, 1e-12, gain=0.0, target_rate=target, pressure=pressure)
+    uniforms = np.zeros((T, K, 2))
+    uniforms[:, :, 1] = 1.0  # the first neuron spikes at every step, the second never
+    rest = (np.zeros((T, 0)), np.zeros((T, 1)), K)
+    result = gemsnn.learn(network, parameters, rule, *rest, uniforms=uniforms, engine=engine)
+    assert result.parameters.bias[0] < 0.5
+    assert result.parameters.bias[1] == 0.5
+    rate, moved = 1 - 0.9 ** np.arange(1, T + 1), np.flatnonzero(1 - 0.9 ** np.arange(1, T + 1) > target)[0]
+    until = slice(0, moved + 1)
+    first = gemsnn.learn(
+        network, parameters, rule, rest[0][until], rest[1][until], K, uniforms=uniforms[until], engine=engine
+    )
+    p = 1 / (1 + np.exp(-0.5))
+    assert first.parameters.bias[0] == pytest.approx(0.5 - eta * pressure * (rate[moved] - target) * p * (1 - p))
+    quiet = gemsnn.learn(network, parameters, replace(rule, target_rate=1.0), *rest, uniforms=uniforms, engine=engine)
+    assert quiet.parameters.bias[0] == 0.5
+
+
+def test_a_target_rate_makes_hidden_neurons_spike_less() -> None:
+    rng = np.random.default_rng(0)
+    network = gemsnn.Network.fully_connected(10, 20, 2)
+    inputs, targets = (rng.random((400, 10)) < 0.3).astype(np.uint8), np.tile([1, 0], (400, 1))
+    rates = []
+    for target in (1.0, 0.1, 0.02):
+        rule = gemsnn.Feedback(0.01, target_rate=target, pressure=10.0)
+        rates.append(gemsnn.learn(network, network.init(0, hidden_bias=0.0), rule, inputs, targets).hidden[200:].mean())
+    assert rates[0] > 2 * rates[1] > 2 * rates[2]

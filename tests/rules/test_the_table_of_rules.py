@@ -121,7 +121,7 @@ def test_every_update_is_signal_times_eligibility(name, K, engine, readout):
         signals = np.array([hidden] * 2 + [visible] * 3)
         if isinstance(rule, gemsnn.Feedback):
             reach = states[t].synaptic[2:, 2:4].sum(axis=2).T
-            signals[:2] = rule.gain * hidden * (reach @ errors.T)
+            signals[:2] = rule.gain * hidden * (reach @ errors.T)  # a target rate of 1 pushes nobody
         for k in range(K):
             pre = np.array([[exact.trace(taps, spikes[k], j, t) for taps in synaptic_taps] for j in range(7)])
             own = np.array([[exact.trace(taps, spikes[k], 2 + i, t) for taps in somatic_taps] for i in range(n)])

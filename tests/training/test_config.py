@@ -38,7 +38,7 @@ from gemsnn.training.config import differences, parse_assignment
         ("learning_rate_schedule", "steps", "'constant', 'linear', 'cosine'"),
         ("validation_fraction", 1.0, "< 1"),
         ("average_last", 2, "<= 1"),
-        ("patience", 0, ">= 1"),
+        ("patience", -1, ">= 0"),
         ("dtype", "float16", "'float32', 'float64'"),
         ("seed", -1, ">= 0"),
         ("inference_compartments", 0, "a whole number (or left out), >= 1"),
@@ -253,6 +253,7 @@ def test_everything_that_decides_what_the_paper_s_preset_computes_is_written_dow
     # The weights of a reproduction with a given seed are to stay the same from version to version.
     cosines = {"kind": "raised-cosine", "n_basis": 3, "duration": 10, "offset": 1.0}
     expected = {
+        "merge_polarities": True,
         "n_hidden": 200,
         "topology": {"kind": "fully-connected", "lateral": False},
         "readout": "bernoulli",
@@ -363,4 +364,6 @@ def test_differences_are_told_field_by_field():
         'rule.centred was "(not set)" and is now false',
         'rule.gain was 10.0 and is now "(not set)"',
         'rule.kind was "feedback" and is now "gem"',
+        'rule.pressure was 3.0 and is now "(not set)"',
+        'rule.target_rate was 1.0 and is now "(not set)"',
     ]

@@ -72,11 +72,19 @@ def train(
         typer.Option(help="Compartments at inference; as while learning, if not given.", rich_help_panel=_NETWORK),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Passes over the training examples.", rich_help_panel=_LENGTH)
+        int | None,
+        typer.Option(
+            help="Passes over the training examples. If not given, 1000 / sqrt(examples), at least 5: few examples are "
+            "shown more often, and training stops early where validation no longer improves.",
+            rich_help_panel=_LENGTH,
+        ),
     ] = None,
     eval_every: Annotated[
         int | None,
-        typer.Option(help="Time steps between evaluations; once an epoch, if not given.", rich_help_panel=_LENGTH),
+        typer.Option(
+            help="Time steps between evaluations; once an epoch, 20 times at most, if not given.",
+            rich_help_panel=_LENGTH,
+        ),
     ] = None,
     patience: Annotated[
         int | None,
