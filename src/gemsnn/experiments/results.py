@@ -250,7 +250,7 @@ class _Read(formats.Reading):
 
 
 class _Figures(formats.Figures, _Read):
-    extra_decoders: Annotated[list[_Read], Field(min_length=2, max_length=2)]
+    extra_decoders: Annotated[Sequence[_Read], Field(min_length=2, max_length=2)]
 
 
 class _Evaluation(formats.Evaluation):
