@@ -79,10 +79,10 @@ def _class_weight(value: Any) -> ClassWeight:
     if isinstance(value, Mapping):
         for label, weight in value.items():
             if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
-                raise ConfigError(f"class_weight.{label} = {weight!r}: must be a number, >= 0")
+                raise ConfigError(f"class_weight.{label} = {shown(weight)}: must be a number, >= 0")
         return {str(label): float(weight) for label, weight in value.items()}
     if value is not None and value != "balanced":
-        raise ConfigError(f"class_weight = {value!r}: must be 'balanced', or a table of weights by class")
+        raise ConfigError(f"class_weight = {shown(value)}: must be 'balanced', or a table of weights by class")
     return None if value is None else "balanced"
 
 
@@ -392,7 +392,7 @@ def preset_values(name: str | None) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field."""
-    missing, old, new = "(not set)", _fields(before), _fields(now)
+    missing, old, new = "(not set)", fields_of(before), fields_of(now)
     return [
         f"{name} was {json.dumps(old.get(name, missing))} and is now {json.dumps(new.get(name, missing))}"
         for name in sorted({*old, *new})
@@ -400,7 +400,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _fields(identity: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Every field by its name, those of tables as ``table.field``."""
     fields: dict[str, Any] = {}
     for name, value in identity.items():
