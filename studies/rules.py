@@ -107,12 +107,12 @@ class Row:
 
 ROWS = {
     "no hidden neurons": Row(lambda task: {"kind": "gem"}, (1,), n_hidden=0),
-    "hidden neurons fixed": Row(lambda task: {"kind": "feedback", "gain": 0.0}, (1,)),
+    "hidden neurons fixed": Row(lambda task: {"kind": "feedback", "gain": 0.0, "target_rate": 1.0}, (1,)),
     "MB": Row(lambda task: {"kind": "mb"}),
     "IW": Row(lambda task: {"kind": "iw", "baseline": "leave-one-out"}, SEVERAL),
     "GEM": Row(lambda task: {"kind": "gem"}),
     "GEM centred": Row(lambda task: {"kind": "gem", "centred": True}, SEVERAL),
-    "Feedback": Row(lambda task: {"kind": "feedback", "gain": task.gain}),
+    "Feedback": Row(lambda task: {"kind": "feedback", "gain": task.gain, "target_rate": 1.0}),
 }
 
 

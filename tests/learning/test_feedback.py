@@ -24,7 +24,7 @@ def test_every_hidden_update_is_the_visible_errors_times_the_derivatives_so_far(
     network, T, K, eta, gamma, gain = NETWORK, 5, 3, 0.05, 0.8, 2.5
     n_hidden, n_inputs = network.n_hidden, network.n_inputs
     inputs, targets = rng.integers(0, 2, (T, 2)), rng.integers(0, 2, (T, 2))
-    rule = gemsnn.Feedback(eta, 0.9, gamma, gain)
+    rule = gemsnn.Feedback(eta, 0.9, gamma, gain, target_rate=1.0)
     stream = gemsnn.Stream(network, random_parameters(network, rng), rule, K, seed=11, engine=engine)
     states, infos = [stream.parameters], []
     for t in range(T):
@@ -76,7 +76,9 @@ def test_a_hidden_neuron_that_reaches_no_visible_one_learns_nothing(engine: str)
     mask = np.ones((4, 5), dtype=bool)
     mask[:, 4] = mask[3, 1] = False  # nothing from the visible neuron; nothing to it from hidden neuron 0
     mask[np.arange(4), 1 + np.arange(4)] = False
-    problem = make_problem(gemsnn.Network(gemsnn.Topology(1, 3, 1, mask)), gemsnn.Feedback(0.05, gain=1.0), T=20, K=2)
+    problem = make_problem(
+        gemsnn.Network(gemsnn.Topology(1, 3, 1, mask)), gemsnn.Feedback(0.05, gain=1.0, target_rate=1.0), T=20, K=2
+    )
     learned = problem.learn(engine).parameters
     np.testing.assert_array_equal(learned.synaptic[0], problem.parameters.synaptic[0])
     assert learned.bias[0] == problem.parameters.bias[0]
@@ -112,7 +114,10 @@ def test_follows_the_gradient_of_the_likelihood_closely_and_with_far_less_noise_
         ) / 2e-4
 
     cosines = {}
-    for rule in (gemsnn.GEM(1e-6, kappa=1.0, gamma=0.5), gemsnn.Feedback(1e-6, kappa=1.0, gamma=0.5, gain=1.0)):
+    for rule in (
+        gemsnn.GEM(1e-6, kappa=1.0, gamma=0.5),
+        gemsnn.Feedback(1e-6, kappa=1.0, gamma=0.5, gain=1.0, target_rate=1.0),
+    ):
         updates = np.array(
             [
                 (gemsnn.learn(network, parameters, rule, inputs, targets, 2, seed=seed).parameters.bias
@@ -142,7 +147,7 @@ def test_learns_what_no_network_without_hidden_neurons_can() -> None:
     }
     scores = {
         type(rule): gemsnn.SpikingClassifier(rule=rule, **settings).fit(X[:160], y[:160]).score(X[160:], y[160:])
-        for rule in (gemsnn.GEM(3e-3, centred=True), gemsnn.Feedback(3e-3))
+        for rule in (gemsnn.GEM(3e-3, centred=True), gemsnn.Feedback(3e-3, target_rate=1.0))
     }
     assert scores[gemsnn.Feedback] > 0.9
     assert scores[gemsnn.GEM] < 0.8

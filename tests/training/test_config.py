@@ -359,11 +359,11 @@ def test_settings_of_version_0_1_are_refused_with_their_new_place(settings, hint
 
 
 def test_differences_are_told_field_by_field():
-    one, other = (TrainingConfig.make(rule=rule).identity() for rule in (gemsnn.Feedback(), gemsnn.GEM(3e-4)))
+    one, other = (TrainingConfig.make(rule=rule).identity() for rule in (gemsnn.Feedback(), gemsnn.GEM()))
     assert differences(one, other) == [
         'rule.centred was "(not set)" and is now false',
         'rule.gain was 10.0 and is now "(not set)"',
         'rule.kind was "feedback" and is now "gem"',
         'rule.pressure was 3.0 and is now "(not set)"',
-        'rule.target_rate was 1.0 and is now "(not set)"',
+        'rule.target_rate was 0.05 and is now "(not set)"',
     ]

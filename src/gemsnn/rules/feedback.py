@@ -38,9 +38,8 @@ class Feedback(Rule):
         How hard: signal for each spike a step above the target.
     """
 
-    learning_rate: float = 3e-4
     gain: float = 10.0
-    target_rate: float = 1.0
+    target_rate: float = 0.05
     pressure: float = 3.0
 
     neuron_memory: ClassVar[int] = 1  # the running rate
