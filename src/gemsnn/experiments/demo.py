@@ -28,7 +28,7 @@ PER_CLASS = (200, 100)
 SETTINGS: dict[str, Any] = {"test_limit": 0}  # the defaults; the test recordings are not looked at before the end
 SURE = 0.95  # how sure one wants to be before the end
 # As many seeds as fit into the second of the two minutes.
-PAPER = Protocol.make("quick", name="quick, more seeds", compartments=(1, 5, 20), seeds=tuple(range(6)))
+PAPER = Protocol.make("quick", name="quick, more seeds", compartments=(1, 20), seeds=tuple(range(7)))
 
 FOLDERS = frozenset({"data", "recordings", "run", "paper"})
 MARK = "index.html"
