@@ -101,8 +101,9 @@ class Table(HTMLParser):
 def test_no_public_class_leaves_its_repr_to_chance(cls):
     """A class without one says its address; a tuple or dataclass that holds arrays says all their numbers."""
     assert cls.__repr__ is not object.__repr__
+    generated = issubclass(cls, tuple) or "__dataclass_fields__" in vars(cls)
     ours = cls.__repr__.__module__ == described.__module__
-    assert ours or "NDArray" not in str(getattr(cls, "__annotations__", "")), "decorate it: gemsnn.common.described"
+    assert ours or not generated or "NDArray" not in str(cls.__annotations__), "decorate it: gemsnn.common.described"
 
 
 def test_no_object_says_its_address_or_all_its_numbers(instances):

@@ -18,7 +18,7 @@ SMALLER = {
     "evaluate": ["--samples", "2"],
 }
 ORDER = ["data simulate", "data info", "data show", "data complete", "data import", "train", "calibrate", "evaluate"]
-ORDER += ["watch", "predict", "stream"]
+ORDER += ["runs", "watch", "predict", "stream"]
 
 
 def walk(group, words=()):

@@ -58,7 +58,7 @@ def stream(
     trained, how = load(run, model, decoder, compartments)
     check_recordings_fit(trained, run)
     with ExitStack() as open_things:
-        coming, key, live_source = _source(trained, source, speed, binary, open_things)
+        coming, key, live_source = open_source(trained, source, speed, binary, open_things)
         live = trained.stream(
             how, stop=stop, key=key, patience_us=round(patience_ms * 1000), endless=endless
         )  # fmt: skip
@@ -73,7 +73,7 @@ def stream(
             _complain(live, coming)
 
 
-def _source(
+def open_source(
     model: Any, source: str, speed: float, binary: bool, open_things: ExitStack
 ) -> tuple[Iterable[Any], int, bool]:
     """What yields events, the key of the first recording's draws, and whether recordings follow one another."""

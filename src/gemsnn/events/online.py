@@ -48,6 +48,8 @@ class OnlineBinner:
     ----------
     steps
         How many steps were given since the last reset.
+    seen
+        How many events it has looked at since then.
     late
         How many events were left out because their step was complete.
 
@@ -108,6 +110,10 @@ class OnlineBinner:
     @property
     def steps(self) -> int:
         return int(self._state["next"][0])
+
+    @property
+    def seen(self) -> int:
+        return self._seen
 
     @property
     def late(self) -> int:

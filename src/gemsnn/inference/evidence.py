@@ -156,41 +156,48 @@ class PatternReader:
     """
 
     def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
-        first = network.n_hidden
         self._circuits = circuit_table(network.circuits.visible)
-        self._filters = network.synaptic_filter, network.somatic_filter
-        self._synaptic = parameters.synaptic[first:, network.n_inputs + first :].astype(np.float64)  # (V, V, n_basis)
-        self._somatic = parameters.somatic[first:].astype(np.float64)  # (V, n_basis)
-        self._remember = bool(self._synaptic.any() or self._somatic.any())
-        self._past = np.zeros((network.memory, n_classes, network.n_visible))  # the latest spikes first
-        self._no_drive = np.zeros((0, network.n_visible))
-
-    def _told(self) -> dict[str, Any]:
-        memory, n_classes, n_visible = self._past.shape
-        return {"n_classes": n_classes, "n_visible": n_visible, "memory": memory}
+        self._drive = _VisibleDrive(network, parameters, n_classes)
 
     def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
         """(..., K, C): from potentials (..., K, n_visible) and the desired spikes of this step, (C, n_visible)."""
-        drive = self._no_drive
-        if self._remember:
-            drive = self._own_drive()
-            self._past[1:] = self._past[:-1]
-            self._past[0] = desired
         found = np.empty((*potential.shape[:-1], len(desired)))
-        n_visible = potential.shape[-1]
-        log_probabilities(
-            self._circuits, potential.reshape(-1, n_visible), drive, desired, found.reshape(-1, len(desired))
-        )  # fmt: skip
+        rows = potential.reshape(-1, potential.shape[-1])
+        log_probabilities(self._circuits, rows, self._drive.step(desired), desired, found.reshape(-1, len(desired)))
         return found
 
-    def _own_drive(self) -> NDArray[np.float64]:
-        """(C, n_visible): what the desired spikes so far add to the visible potentials."""
-        synaptic, somatic = (
-            np.einsum("bd,dcv->cvb", filter_.taps, self._past[: filter_.duration]) for filter_ in self._filters
-        )
-        drive: NDArray[np.float64] = np.einsum("cjb,ijb->ci", synaptic, self._synaptic)
-        drive += np.einsum("cib,ib->ci", somatic, self._somatic)
-        return drive
+
+class _VisibleDrive:
+    """What the desired spikes of each class so far add to the potentials of the visible neurons."""
+
+    def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
+        first, n = network.n_hidden, network.n_visible
+        synaptic = parameters.synaptic[first:, network.n_inputs + first :].astype(np.float64)  # (n, n, n_basis)
+        somatic = parameters.somatic[first:].astype(np.float64)  # (n, n_basis)
+        # What a spike so many steps ago adds: to the neuron itself, and to others if there are synapses.
+        self._own = np.zeros((network.memory, n))
+        self._own[: network.somatic_filter.duration] = network.somatic_filter.taps.T @ somatic.T
+        self._others: NDArray[np.float64] | None = None
+        if synaptic.any():
+            others = np.zeros((network.memory, n, n))  # lag, from, to
+            others[: network.synaptic_filter.duration] = np.einsum(
+                "bd,ijb->dji", network.synaptic_filter.taps, synaptic
+            )
+            self._others = others.reshape(-1, n)
+        self._nothing = np.zeros((0, n))
+        self._remember = bool(self._own.any() or synaptic.any())
+        self._past = np.zeros((n_classes, network.memory if self._remember else 0, n))  # the latest spikes first
+
+    def step(self, desired: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """(C, n_visible) at this step, or nothing at all; then come the desired spikes (C, n_visible) of this step."""
+        if not self._remember:
+            return self._nothing
+        drive: NDArray[np.float64] = (self._past * self._own).sum(axis=1)
+        if self._others is not None:
+            drive += self._past.reshape(len(self._past), -1) @ self._others
+        self._past[:, 1:] = self._past[:, :-1]
+        self._past[:, 0] = desired
+        return np.ascontiguousarray(drive)  # the kernel is compiled for one layout
 
 
 def hidden_spikes(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:

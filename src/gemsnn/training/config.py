@@ -116,8 +116,8 @@ class TrainingConfig(_Settings):
     """Hidden neurons."""
     topology: GraphSetting = FullyConnected()
     """How they are connected: fully-connected, layers (with sizes), random (with density), or a graph file."""
-    readout: Readout = "bernoulli"
-    """What the visible neurons are: bernoulli, each on its own; winner-take-all, exactly one spikes a step."""
+    readout: Readout | None = None
+    """bernoulli, or winner-take-all (one visible neuron spikes a step); not given: the latter for classes only."""
     synaptic_filter: SynapticFilter = Exponential(time_constants=(2.0, 10.0, 80.0), duration=80)
     """How synapses remember spikes."""
     somatic_filter: SomaticFilter = RaisedCosine()
@@ -138,6 +138,8 @@ class TrainingConfig(_Settings):
     """Compartments K while learning."""
     rule: RuleSetting = Feedback()
     """How the network learns: one of gemsnn.rules.RULES by its kind, and its settings."""
+    mean_free: bool = True
+    """Whether it learns from the traces of its inputs less their means (gemsnn.TraceMeans)."""
 
     # ---- how long, and how the step size changes
     epochs: int = Field(default=10, ge=1, le=10**9)
@@ -246,7 +248,8 @@ class TrainingConfig(_Settings):
         """The main way to read out."""
         return DecoderSettings(kind=self.decoder, compartments=self.inference_compartments or self.n_compartments)
 
-    def network(self, n_inputs: int, n_visible: int) -> Network:
+    def network(self, n_inputs: int, n_visible: int, of_classes: bool = True) -> Network:
+        """``of_classes``: exactly one of the visible neurons is right, and its class is not given otherwise."""
         n_hidden = self.topology.count_hidden(self.n_hidden)
         weights = (n_hidden + n_visible) * (n_inputs + n_hidden + n_visible) * self.synaptic_filter.n_basis
         # Initial weights are drawn, learned ones copied, summed up and saved, in part in double precision.
@@ -254,7 +257,7 @@ class TrainingConfig(_Settings):
             BYTES_PER_WEIGHT[self.dtype] * weights, f"n_hidden = {n_hidden}: a network of {weights:,} weights"
         )
         topology = self.topology.topology(n_inputs, self.n_hidden, n_visible)
-        circuits = readout_circuits(topology, self.readout)
+        circuits = readout_circuits(topology, self.readout or ("winner-take-all" if of_classes else "bernoulli"))
         return Network(topology, self.synaptic_filter, self.somatic_filter, self.visible_memory, circuits)
 
     def initial_parameters(self, network: Network) -> Parameters:
@@ -312,6 +315,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "rule": rule_table(GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9, centred=False)),
         "topology": FullyConnected().settings(),
         "readout": "bernoulli",
+        "mean_free": False,
         "synaptic_filter": RaisedCosine(n_basis=3, duration=10).settings(),
         "somatic_filter": RaisedCosine(n_basis=3, duration=10).settings(),
         "visible_memory": True,
@@ -366,7 +370,7 @@ def preset_values(name: str | None) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field."""
-    missing, old, new = "(not set)", _fields(before), _fields(now)
+    missing, old, new = "(not set)", fields_of(before), fields_of(now)
     return [
         f"{name} was {json.dumps(old.get(name, missing))} and is now {json.dumps(new.get(name, missing))}"
         for name in sorted({*old, *new})
@@ -374,7 +378,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _fields(identity: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Every field by its name, those of tables as ``table.field``."""
     fields: dict[str, Any] = {}
     for name, value in identity.items():

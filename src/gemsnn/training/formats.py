@@ -163,6 +163,7 @@ class ModelHeader(_Open):
     seed: Annotated[int, Field(ge=0, lt=1 << 63)]
     preprocessing: Table | None
     about: About
+    examples_of_means: Count | None = None
 
 
 # ---- holding something against its description -----------------------------------------------------------------------

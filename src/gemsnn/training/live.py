@@ -62,8 +62,9 @@ class LiveModel:
         self._binner, self._learner = binner, None if make_learner is None else make_learner()
         self._key = whole_number("key", key, 0)
         self._stepwise = Stepwise(network, parameters, n_compartments, decoder, seed, self._key)
-        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # of the latest step
+        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # that the learner is to see
         self._to_be_taught = False  # whether the learner has not seen the latest step
+        self._seen = self._inputs  # of the latest step, whoever holds it
         self._late = 0  # events of earlier recordings
         self._begin(self._key)
         self._warm_up(make_learner)
@@ -100,6 +101,11 @@ class LiveModel:
         return self._stepwise.spikes.copy()
 
     @property
+    def inputs(self) -> NDArray[np.uint8]:
+        """(n_inputs,): input spikes of the latest step (a copy)."""
+        return self._seen.copy()
+
+    @property
     def decision(self) -> LiveAnswer | None:
         """The answer at which the stopping rule first had enough, if it has."""
         return self._decision
@@ -109,7 +115,10 @@ class LiveModel:
         return self._step(spike_array("inputs_t", inputs_t, {"n_inputs": self.network.n_inputs}))
 
     def feed(self, events: Events, name: str = "events") -> list[LiveAnswer]:
-        """The answer after each step that these events complete; an array with fields x, y, t, p, of any size."""
+        """The answer after each step that these events complete; an array with fields x, y, t, p, of any size.
+
+        To teach every step, use :meth:`follow`, which waits after each.
+        """
         return list(self._feed(events, name))
 
     def wait_until(self, time_us: int) -> list[LiveAnswer]:
@@ -121,12 +130,9 @@ class LiveModel:
 
         Without events, where steps are given, there are none; but the latest answer is then known to be the last.
         """
-        answers = []
-        if self._binner is not None and (self._binner.steps or self._answer is None):
-            left = list(self._binner.finish())
-            answers = [self._answer_to(inputs, ended=place == len(left) - 1) for place, inputs in enumerate(left)]
-        elif self._answer is not None and not self._answer.ended:
-            self._judge(self._answer._replace(ended=True))
+        answers = list(self._finish())
+        if not answers and (last := self._answer) is not None and not last.ended:
+            self._judge(self.classes.index(last.label), last.probabilities, last.hidden_spikes, last.time_us, True)
         return answers
 
     def follow(self, source: Iterable[Events | None], *, again: bool = False) -> Iterator[LiveAnswer]:
@@ -135,27 +141,28 @@ class LiveModel:
         With ``again``, a recording also ends with the preprocessing's last step, or when the stopping rule has enough,
         and the next event begins the next one.
         """
-        begun = False
+        binner = self._events_binner()
         for events in source:
             if events is None:
-                if begun:
-                    yield from self.finish()
+                if binner.seen:
+                    yield from self._finish()
                     self.reset()
-                begun = False
                 continue
-            begun = True
             answers = self._feed(events)
             while True:
                 for answer in answers:
                     yield answer
                     if again and answer.stop:
                         break
-                if not again or not self._over:
+                if not (again and self._over):
                     break
                 self._next_recording(self._key + 1, keep_rest=True)
                 answers = self._feed(events[:0])
-        if begun:
-            yield from self.finish()
+        if binner.seen:
+            for answer in self._finish():
+                yield answer
+                if again and answer.stop:
+                    return
 
     def reset(self, key: int | None = None) -> None:
         """Silence before the next recording, whose draws have the given key, or else the next one.
@@ -217,34 +224,42 @@ class LiveModel:
             spare.step(self._inputs, target if t % 2 else None)
         spare.parameters  # noqa: B018
 
-    def _answer_to(self, inputs: NDArray[np.bool_], ended: bool = False) -> LiveAnswer:
+    def _answer_to(self, inputs: NDArray[np.bool_]) -> LiveAnswer:
         binner = self._events_binner()
-        return self._step(inputs.view(np.uint8), binner.time_us, ended or binner.ended)
+        return self._step(inputs.view(np.uint8), binner.time_us, binner.ended)
 
     def _step(self, inputs: NDArray[np.uint8], time_us: int | None = None, ended: bool = False) -> LiveAnswer:
         if self._learner is not None:
             self._pass_on()
             self._inputs[:], self._to_be_taught = inputs, True
         chosen, probabilities, hidden_spikes = self._stepwise.step(inputs)
+        self._seen = inputs
         self._steps += 1
-        return self._judge(
-            LiveAnswer(
-                self._steps, self.classes[chosen], probabilities, float(probabilities[chosen]), None,
-                self._decision is not None, hidden_spikes, time_us, ended,
-            )
-        )  # fmt: skip
+        return self._judge(chosen, probabilities, hidden_spikes, time_us, ended)
 
-    def _judge(self, answer: LiveAnswer) -> LiveAnswer:
+    def _judge(
+        self, chosen: int, probabilities: NDArray[np.float64], hidden_spikes: float, time_us: int | None, ended: bool
+    ) -> LiveAnswer:
         """The answer, with what the stopping rule says of it."""
+        possible, stop = None, False
         if self.stopping is not None:
-            self._judging, verdict = self.stopping.update(
-                self._judging, answer.step, answer.probabilities, answer.ended
-            )  # fmt: skip
-            possible = None if verdict.classes is None else tuple(self.classes[c] for c in verdict.classes)
-            answer = answer._replace(labels=possible, stop=verdict.stop or answer.stop)
-            if verdict.stop and self._decision is None:
-                self._decision = answer
-        self._answer = answer
+            self._judging, verdict = self.stopping.update(self._judging, self._steps, probabilities, ended)
+            stop = verdict.stop
+            if verdict.classes is not None:
+                possible = tuple(self.classes[c] for c in verdict.classes)
+        answer = self._answer = LiveAnswer(
+            self._steps,
+            self.classes[chosen],
+            probabilities,
+            float(probabilities[chosen]),
+            possible,
+            stop or self._decision is not None,
+            hidden_spikes,
+            time_us,
+            ended,
+        )
+        if stop and self._decision is None:
+            self._decision = answer
         return answer
 
     @property
@@ -255,6 +270,17 @@ class LiveModel:
     def _feed(self, events: Events, name: str = "events") -> Iterator[LiveAnswer]:
         for inputs in self._events_binner().feed(events, name):
             yield self._answer_to(inputs)
+
+    def _finish(self) -> Iterator[LiveAnswer]:
+        """Answers for the steps that are left, if there were events, or nothing at all."""
+        if self._binner is None or not (self._binner.seen or self._answer is None):
+            return
+        left = self._binner.finish()
+        inputs = next(left, None)
+        while inputs is not None:
+            time_us, following = self._binner.time_us, next(left, None)
+            yield self._step(inputs.view(np.uint8), time_us, following is None)
+            inputs = following
 
     def _pass_on(self) -> None:
         """Let the learner run through the last step, if nobody taught it."""

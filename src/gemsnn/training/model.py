@@ -33,7 +33,7 @@ from gemsnn.inference import (
 )
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.inference.sequences import Sequences
-from gemsnn.learning import Stream
+from gemsnn.learning import Stream, TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
 from gemsnn.model.checks import whole_number
 from gemsnn.rules import Rule
@@ -71,6 +71,8 @@ class Model:
         Anything else worth knowing, as JSON values: settings, position in training, versions.
     calibration
         What :meth:`calibrate` found: with it, the model answers with sets of classes, and can stop early.
+    means
+        Of the traces of the inputs, for whoever goes on learning; predictions know nothing of them.
     """
 
     network: Network
@@ -82,6 +84,7 @@ class Model:
     preprocessing: Preprocessing | None = None
     about: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
+    means: TraceMeans | None = None
 
     def _told(self) -> dict[str, Any]:
         network, how = self.network, self.decoder
@@ -296,7 +299,7 @@ class Model:
             if rule is None:
                 raise ConfigError(f"the model does not say by which rule it learned ({error}): give rule=") from None
             K, position = 1, 0
-        return lambda: Stream(self.network, self.parameters, rule, K, self.seed, example=position)
+        return lambda: Stream(self.network, self.parameters, rule, K, self.seed, example=position, means=self.means)
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
         """Turn a recording's events into (T, n_inputs) inputs, as the training data were."""
@@ -338,6 +341,8 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         guarantee, decoder = asdict(model.calibration.guarantee), model.calibration.decoder.model_dump()
         header["calibration"] = {"guarantee": guarantee, "decoder": decoder, "about": model.calibration.about}
         tensors["calibration_keys"] = model.calibration.keys
+    if model.means is not None:
+        header["examples_of_means"], tensors["means"] = model.means.count, model.means.value
     write_tensors(Path(path), FORMAT, VERSION, header, tensors)
 
 
@@ -356,6 +361,7 @@ def load_model(path: str | PathLike[str]) -> Model:
         network = Network(topology, *filters, header["visible_memory"], circuits)
         parameters = Parameters(tensors["synaptic"], tensors["somatic"], tensors["bias"])
         network.check_parameters(parameters)
+        means = TraceMeans(tensors["means"], header["examples_of_means"]) if "means" in tensors else None
         classes = header["classes"]
         if len(set(classes)) != len(classes) or len(classes) not in (0, network.n_visible):
             raise FormatError(f"classes = {shown(classes)}: there are {network.n_visible} visible neurons")
@@ -370,6 +376,7 @@ def load_model(path: str | PathLike[str]) -> Model:
             None if choices is None else Preprocessing.from_dict(choices),
             header["about"],
             _calibration(header.get("calibration"), tensors),
+            means,
         )
     except (KeyError, TypeError, ValueError, GemsnnError) as error:
         raise CheckpointError(f"{path}: not a usable model: {error}") from None
@@ -393,6 +400,8 @@ def _check_tensors(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> 
     if header.get("calibration") is not None:
         keys = tensors.get("calibration_keys")
         described["calibration_keys"] = Tensor((0 if keys is None else keys.size,), (np.uint64,))
+    if header.get("examples_of_means") is not None:
+        described["means"] = Tensor((n_inputs, synaptic[0]), (np.float64,))
     check_tensors(tensors, described)
 
 
