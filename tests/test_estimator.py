@@ -107,7 +107,7 @@ def test_saving_before_fitting_is_an_error(tmp_path):
 
 def test_fitted_attributes(fitted, problem):
     assert fitted.classes_.tolist() == [2, 5, 7]
-    assert fitted.n_features_in_ == 12
+    assert fitted.n_inputs_ == 12
     assert fitted.n_examples_seen_ == 2 * 48
     assert fitted.network_.n_hidden == 6
     assert [record["epoch"] for record in fitted.history_] == [1, 2]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gemsnn import events, inference, learning, metrics, model, plot, rules, training
     from gemsnn.estimator import GEMClassifier, SpikingClassifier
     from gemsnn.inference import Prediction, log_likelihood, predict, predict_anytime, sample
-    from gemsnn.learning import LearnResult, Stream, StreamInfo, learn
+    from gemsnn.learning import LearnResult, Stream, StreamInfo, TraceMeans, learn
     from gemsnn.model import Circuit, Exponential, Filter, Network, Parameters, RaisedCosine, Topology
     from gemsnn.rules import GEM, IW, MB, Feedback
 
@@ -37,6 +37,7 @@ __all__ = [
     "Stream",
     "StreamInfo",
     "Topology",
+    "TraceMeans",
     "WriteError",
     "__version__",
     "events",
@@ -58,7 +59,7 @@ _ROOMS = ("events", "inference", "learning", "metrics", "model", "plot", "rules"
 _HOMES = {
     "model": ("Circuit", "Exponential", "Filter", "Network", "Parameters", "RaisedCosine", "Topology"),
     "rules": ("GEM", "IW", "MB", "Feedback"),
-    "learning": ("LearnResult", "Stream", "StreamInfo", "learn"),
+    "learning": ("LearnResult", "Stream", "StreamInfo", "TraceMeans", "learn"),
     "inference": ("Prediction", "log_likelihood", "predict", "predict_anytime", "sample"),
     "estimator": ("GEMClassifier", "SpikingClassifier"),
 }

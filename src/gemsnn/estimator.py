@@ -20,6 +20,7 @@ from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.events import Preprocessing
 from gemsnn.inference import Prediction, SetDecisions, recording_key
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
+from gemsnn.learning import TraceMeans
 from gemsnn.model import Filter, Network, Parameters
 from gemsnn.model.checks import spike_array
 from gemsnn.rules import Rule
@@ -30,7 +31,16 @@ from gemsnn.training.live import LiveModel
 from gemsnn.training.model import Model, load_model, save_model
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import desired
-from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer, learn_example, weighted
+from gemsnn.training.trainer import (
+    Evaluated,
+    Learned,
+    Observer,
+    Record,
+    Trainer,
+    initial_means,
+    learn_example,
+    weighted,
+)
 from gemsnn.training.weights import checked_weights, class_weights
 
 _NOT_SETTINGS = {"class_weight", "learning_rate", "preprocessing", "random_state", "verbose"}
@@ -75,8 +85,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Evaluations while fitting, one dictionary each.
     n_examples_seen_
         Examples learned so far, counting each as often as it was shown.
-    n_features_in_
-        n_inputs.
+    n_inputs_
+        Inputs of each time step. (Not ``n_features_in_``, which means that X has two dimensions; MAPIE tries it out.)
 
     Examples
     --------
@@ -104,6 +114,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rule: Rule | dict[str, Any] | str | None = None,
         *,
         learning_rate: float | None = None,
+        mean_free: bool | None = None,
         topology: dict[str, Any] | str | None = None,
         readout: str | None = None,
         synaptic_filter: Filter | dict[str, Any] | None = None,
@@ -136,6 +147,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.decoder = decoder
         self.rule = rule
         self.learning_rate = learning_rate
+        self.mean_free = mean_free
         self.topology = topology
         self.readout = readout
         self.synaptic_filter = synaptic_filter
@@ -191,8 +203,9 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             trainer.run(*watching)
         parameters = trainer.parameters() if memory.best is None else memory.best
         self._set_fitted(
-            config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history
-        )
+            config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history,
+            trainer.state.means,
+        )  # fmt: skip
         self._learned = _keys(spikes if weights is None else [spikes[i] for i in np.flatnonzero(weights)])
         return self
 
@@ -223,7 +236,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known = np.unique(column_or_1d(classes))
             config = self._config(self._seed(), known)
             network = config.network(spikes[0].shape[1], len(known))
-            self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [])
+            self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [], None)
             self._learned = set()
         elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             raise ConfigError(f"classes are {self.classes_.tolist()} since the first call; they cannot change")
@@ -236,14 +249,21 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples = ArrayExamples(spikes, indices)
         weights = weights * class_weights(config.class_weight, self.classes_.tolist())[indices]
         grid = None if self.preprocessing is None else self.preprocessing.grid
-        usual, shift = config.rule_at(0, 1), Shift(config, self.n_features_in_, grid)
+        usual, shift = config.rule_at(0, 1), Shift(config, self.n_inputs_, grid)
         parameters, position = self.parameters_.copy(), self.n_examples_seen_
+        means = self.model_.means if config.mean_free else None
+        if means is None:
+            means = initial_means(config, self.network_)
         for index in np.flatnonzero(weights).tolist():
             rule = weighted(usual, weights[index])
             shown, target = shift(examples[index], position), desired(examples, index, len(self.classes_))
-            parameters, _, _ = learn_example(self.network_, parameters, config, rule, shown, target, position)
+            parameters, _, _, means = learn_example(
+                self.network_, parameters, config, rule, shown, target, position, means
+            )
             position += 1
-        self._set_fitted(config, self.classes_, self.network_, parameters, self.model_.n_steps, position)
+        self._set_fitted(
+            config, self.classes_, self.network_, parameters, self.model_.n_steps, position, self.history_, means
+        )
         self._learned = self._learned | _keys([spikes[i] for i in np.flatnonzero(weights)])
         return self
 
@@ -328,7 +348,9 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = {label: weights[str(label)] for label in classes.tolist() if str(label) in weights}
         classifier.class_weight = weights
         config, position = classifier._config(model.seed, classes), model.about.get("position", 0)
-        classifier._set_fitted(config, classes, model.network, model.parameters, model.n_steps, position, [])
+        classifier._set_fitted(
+            config, classes, model.network, model.parameters, model.n_steps, position, [], model.means
+        )
         classifier.model_ = replace(classifier.model_, calibration=model.calibration)
         classifier._learned = set()  # a file does not tell
         return classifier
@@ -356,17 +378,18 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters: Parameters,
         n_steps: int,
         position: int,
-        history: list[Record] | None = None,
+        history: list[Record],
+        means: TraceMeans | None,
     ) -> None:
         self.classes_, self.network_, self.parameters_ = classes, network, parameters
-        self.n_features_in_, self.n_examples_seen_ = network.n_inputs, position
-        if history is not None:
-            self.history_ = history
+        self.n_inputs_, self.n_examples_seen_ = network.n_inputs, position
+        self.history_ = history
         about = {"position": position, "config": config.identity()}
         labels = tuple(classes.tolist())
         self.model_ = Model(
-            network, parameters, labels, config.main_decoder, n_steps, config.seed, self.preprocessing, about
-        )
+            network, parameters, labels, config.main_decoder, n_steps, config.seed, self.preprocessing, about,
+            means=means,
+        )  # fmt: skip
 
     def _predict(self, X: ArrayLike) -> Prediction:
         spikes, decoder, threads = self._prepared(X)
@@ -386,9 +409,9 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return spikes, _checked_labels(y, len(spikes))
 
     def _check_inputs(self, spikes: Spikes) -> None:
-        if spikes[0].shape[1] != self.n_features_in_:
+        if spikes[0].shape[1] != self.n_inputs_:
             raise ShapeError(
-                f"X has {spikes[0].shape[1]} inputs a step, but this classifier was fitted with {self.n_features_in_}"
+                f"X has {spikes[0].shape[1]} inputs a step, but this classifier was fitted with {self.n_inputs_}"
             )
 
 

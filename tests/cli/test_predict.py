@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from gemsnn.events import mnist_dvs_preprocessing, open_prepared, read_aedat, simulate_prepared
+from gemsnn.events import mnist_dvs_preprocessing, open_prepared, read_aedat, simulate_prepared, write_prepared
 from gemsnn.training import RunDirectory, TrainingConfig, train
 
 
@@ -131,8 +131,34 @@ def test_a_prepared_file_stands_for_its_examples(gemsnn, trained):
     with open_prepared(file) as data:
         assert len(answers) == len(data.train) + len(data.test)
         found = RunDirectory(run).load_model().predict(data.test[0][None])
+        name = data.test.names[0]
     last = next(answer for answer in answers if answer["file"] == f"{file} test 0")
     assert last["confidence"] == found.confidence[0]
+    assert last["name"] == name
+    _, out, _ = gemsnn("predict", run, file)
+    assert f"{file} test 0: {name}" in out
+
+
+def test_of_several_labels_each_has_a_probability_of_its_own(gemsnn, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (60, 2))
+    rates = 0.05 + 0.5 * np.repeat(labels, 4, axis=1)
+    X = [rng.random((T, 8)) < rate for T, rate in zip(rng.integers(15, 25, 60), rates, strict=True)]
+    write_prepared(tmp_path / "both.h5", X, labels, classes=["moving", "bright"], names=[f"no. {i}" for i in range(60)])
+    settings = TrainingConfig.make(n_hidden=5, epochs=20, rule={"learning_rate": 1e-2}, readout="bernoulli")
+    with open_prepared(tmp_path / "both.h5") as data:
+        train(settings, data, tmp_path / "run")
+        truth = {f"{tmp_path / 'both.h5'} test {i}": row for i, row in enumerate(data.test.labels.tolist())}
+    code, out, err = gemsnn("predict", tmp_path / "run", tmp_path / "both.h5", "--json")
+    assert (code, err) == (0, "")
+    answers = [json.loads(line) for line in out.splitlines()]
+    tested = [answer for answer in answers if answer["file"] in truth]
+    said = [[int(label in answer["labels"]) for label in ("moving", "bright")] for answer in tested]
+    assert said == list(truth.values())
+    assert any(sum(answer["probabilities"].values()) > 1.5 for answer in tested)
+    _, out, _ = gemsnn("predict", tmp_path / "run", tmp_path / "both.h5")
+    assert "│ moving, bright │ moving: " in out
+    assert "│ none " in out
 
 
 def test_a_prepared_file_that_does_not_fit_is_told(gemsnn, trained, data_file):

@@ -107,3 +107,39 @@ def test_mistakes_are_told(gemsnn, run, trained, tmp_path):
     code, _, err = gemsnn("watch", run, trained / "d.h5", "--out", tmp_path / "no" / "folder" / "page.html")
     assert (code, "cannot be written" in err) == (2, True)
     assert not (tmp_path / "page.html").exists()
+
+
+def test_live_serves_the_page_while_the_recording_plays_and_ends_with_ctrl_c(run, trained):
+    import http.client
+    import os
+    import signal
+    import subprocess
+    import sys
+
+    file = min((trained / "a").rglob("*.aedat"))
+    code = "import gemsnn.cli; gemsnn.cli.main()"
+    command = [sys.executable, "-u", "-c", code, "watch", str(run), str(file), "--live", "--speed", "20"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as served:
+        try:
+            line = served.stdout.readline()
+            port = re.match(r"open http://127\.0\.0\.1:(\d+)/ in a browser; it plays once", line)[1]
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+            connection.request("GET", "/")
+            assert 'id="watch"' in connection.getresponse().read().decode()
+            connection.request("GET", "/events")
+            answer, steps = connection.getresponse(), []
+            while (line := answer.readline()) != b"event: end\n":
+                if line == b"event: step\n":
+                    steps.append(json.loads(answer.readline().decode().removeprefix("data: ")))
+            assert served.stdout.readline() == "the stream has ended; Ctrl-C closes the page\n"
+            served.send_signal(signal.SIGINT)
+            assert served.wait(30) == 0, served.stderr.read()
+        finally:
+            served.kill()
+    assert len(steps) == 12
+    model = RunDirectory(run).load_model()
+    from gemsnn.events import read_recording
+
+    expected = model.predict([model.bin(read_recording(file))])
+    assert steps[-1]["answer"] == expected.classes[0]
+    assert steps[-1]["probabilities"] == expected.probabilities[0].tolist()

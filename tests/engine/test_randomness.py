@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.special import logit
 
 import gemsnn
+from gemsnn.engine import compiled
 from gemsnn.engine.randomness import Given, Uniforms, write_odds
 
 
@@ -124,3 +125,18 @@ def test_sampling_with_more_compartments_keeps_the_spikes_of_the_others_on_both_
     ]
     np.testing.assert_array_equal(runs[0], runs[1])
     np.testing.assert_array_equal(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("form", ["direct", "event"])
+def test_no_bit_depends_on_where_arrays_lie_in_memory(form, monkeypatch):
+    """Sums that a vectorised loop adds up in another order than the loop beside it would show here."""
+    monkeypatch.setattr(compiled, "FORM", form)
+    network = gemsnn.Network(gemsnn.Topology.random(1, 2, 1, 1.0), gemsnn.RaisedCosine(1, 1))
+    parameters, rng = network.init(0, dtype=np.float64), np.random.default_rng(0)
+    targets, inputs = rng.random((20, 1)) < 0.5, rng.random((20, 1)) < 0.5
+    rule, found, held = gemsnn.Feedback(0.01, 1.0, 1.0, gain=3.0), set(), []
+    for n in range(200):
+        held = held[-40:] + [np.empty(rng.integers(1, 400)) for _ in range(n % 3)]
+        result = gemsnn.learn(network, parameters, rule, inputs, targets, 4, seed=3, threads=1 + n % 2)
+        found.add(result.parameters.synaptic.tobytes() + result.log_likelihood.tobytes())
+    assert len(found) == 1

@@ -93,7 +93,9 @@ def test_events_out_of_order_are_put_in_order_of_time(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("", "the file is empty|must name the columns"),
-        ("1,2,3,0\n4,5,6,1\n", r"first line must name the columns, and is '1,2,3,0'; put a line like t,x,y,p on top"),
+        ("1,2,3,0\n4,5,6,1\n", "4 columns without names, and it cannot be told which is which; name them t"),
+        ("1 2 3 0 5\n4 5 6 1 5\n", "5 columns without names"),
+        ("1 2 3 0\n4 5 six 1\n", "not a table of numbers"),
         ("t,x,y\n1,2,3\n", "no column for p among t, x, y"),
         ("t,time,x,y,p\n1,1,2,3,0\n", "2 columns for t among t, time, x, y, p"),
         ("t,x,y,p\n1,2,three,0\n", "column 'y' holds no numbers"),
@@ -111,9 +113,34 @@ def test_text_that_cannot_be_read_is_one_clear_error(tmp_path: Path, text: str, 
     assert "a.csv" in str(error.value)
 
 
-def test_an_array_without_names_is_not_guessed_at(tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", np.zeros((5, 4)))
-    with pytest.raises(DataError, match=r"an array without names \(5, 4\)"):
+@pytest.mark.parametrize("order", ["txyp", "xypt", "ptxy"])
+@pytest.mark.parametrize("unit", ["microseconds", "seconds"])
+def test_columns_without_names_are_guessed_by_what_they_hold_and_that_is_said(
+    tmp_path: Path, dvs_events: Events, order: str, unit: str
+) -> None:
+    columns = {field: dvs_events[field].astype(np.float64) for field in "txyp"}
+    columns["t"] /= 1 if unit == "microseconds" else 1e6
+    table = np.column_stack([columns[field] for field in order])
+    np.savetxt(
+        tmp_path / "a.txt", table, fmt=["%.6f" if field == "t" and unit == "seconds" else "%d" for field in order]
+    )
+    np.save(tmp_path / "a.npy", table)
+    for name in ("a.txt", "a.npy"):
+        with pytest.warns(GuessWarning) as said:
+            events = read_recording(tmp_path / name)
+        told = ", ".join(f"{field} from 'column {order.index(field) + 1}'" for field in "txyp")
+        assert str(said[0].message) == f"columns of events: {told}; times are in {unit}"
+        assert (events == dvs_events).all()
+
+
+def test_columns_without_names_that_could_be_read_in_two_ways_are_refused(tmp_path: Path, dvs_events: Events) -> None:
+    t, x, y, p = (dvs_events[field].astype(np.int64) for field in "txyp")
+    for columns in ((t, x, y, x), (t, x, p, p), (t[::-1], x, y, p), (t, t, y, p), (t, x, y)):
+        np.save(tmp_path / "a.npy", np.column_stack(columns))
+        with pytest.raises(DataError, match="columns without names, and it cannot be told which is which"):
+            read_numpy(tmp_path / "a.npy")
+    np.save(tmp_path / "a.npy", np.zeros(5))
+    with pytest.raises(DataError, match=r"\(5,\) columns without names"):
         read_numpy(tmp_path / "a.npy")
 
 

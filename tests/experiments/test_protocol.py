@@ -3,6 +3,7 @@ import pytest
 
 from gemsnn.errors import ConfigError
 from gemsnn.experiments import FULL, QUICK, Protocol
+from gemsnn.experiments.protocol import PUBLISHED_CODE
 
 
 def test_the_full_protocol_has_the_papers_sizes() -> None:
@@ -16,6 +17,23 @@ def test_the_quick_protocol_differs_in_size_only() -> None:
     sizes = {"name", "seeds", "compartments", "n_hidden", "epochs", "evaluation_points", "per_class"}
     different = {field for field in Protocol.model_fields if getattr(QUICK, field) != getattr(FULL, field)}
     assert different <= sizes
+
+
+def test_the_published_codes_choices_are_settings_of_the_runs() -> None:
+    labels = np.repeat([0, 1, 2], 10)
+    protocol = Protocol.make("full", **PUBLISHED_CODE)
+    assert (FULL.choices, protocol.choices) == ("the paper's text", "the published code")
+    assert Protocol.make("full", lateral_outputs=True).choices == "other choices"
+    config = protocol.training(5, 3, labels, 10)
+    network = config.network(4, 3)
+    assert network.topology.mask[-3:, -3:].tolist() == (1 - np.eye(3)).tolist()
+    assert not network.topology.mask[:-3, -3:].any()
+    parameters = config.initial_parameters(network)
+    for array in (parameters.synaptic[network.topology.mask], parameters.somatic, parameters.bias):
+        assert 0.05 < np.abs(array).max() <= 0.1
+    usual, changed = (p.training(5, 3, labels, 10).identity() for p in (FULL, protocol))
+    different = {name for name in usual if usual[name] != changed[name]}
+    assert different == {"topology", "initial_uniform", "likelihood_mean"}
 
 
 def test_evaluations_come_at_the_protocols_shares_of_the_run() -> None:

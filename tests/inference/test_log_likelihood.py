@@ -26,6 +26,19 @@ def test_the_estimate_is_the_log_of_the_mean_probability_over_realisations(engin
     assert estimate == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_the_mean_of_the_logs_is_a_lower_bound(engine):
+    problem = make()
+    run = problem.learn(engine, seed=4, example=2)
+    arguments = (problem.network, problem.parameters, problem.inputs, problem.targets, 6)
+    options = {"seed": 4, "engine": engine, "example": 2}
+    bound = gemsnn.log_likelihood(*arguments, mean="log-probability", **options)
+    assert bound == pytest.approx(run.log_likelihood.sum(axis=0).mean(), rel=1e-11)
+    assert bound < gemsnn.log_likelihood(*arguments, **options)
+    with pytest.raises(gemsnn.ConfigError, match="mean"):
+        gemsnn.log_likelihood(*arguments, mean="median")
+
+
 def test_twenty_realisations_are_the_default():
     problem = make()
     arguments = (problem.network, problem.parameters, problem.inputs, problem.targets)

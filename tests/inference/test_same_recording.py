@@ -13,12 +13,9 @@ DECODERS = ("vote", "likelihood", "per-step")
 
 
 def assert_same(one, other):
-    """Spikes and classes to the bit; probabilities but for the rounding of matrix products of other sizes."""
+    """To the bit."""
     for mine, theirs in zip(one, other, strict=True):
-        if mine.dtype.kind == "f":
-            np.testing.assert_allclose(mine, theirs, rtol=1e-4)
-        else:
-            np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("decoder", DECODERS)

@@ -79,13 +79,13 @@ class Browser:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
 
-    def open(self, page: Path, width: int, height: int = 900, dark: bool = False) -> None:
-        """Load a page of the disk at a window size and colour scheme, and wait until it is loaded."""
+    def open(self, page: Path | str, width: int, height: int = 900, dark: bool = False) -> None:
+        """Load a page of the disk or at an address, in a window size and colour scheme, and wait until it is loaded."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self._events.clear()
-        self.call("Page.navigate", url=page.absolute().as_uri())
+        self.call("Page.navigate", url=page if isinstance(page, str) else page.absolute().as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self._events):
             self._read()
 

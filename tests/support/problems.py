@@ -156,7 +156,9 @@ def random_parameters(network: gemsnn.Network, rng: np.random.Generator, scale: 
     )
 
 
-def uniforms_off_threshold(problem: Problem, margin: float, free: bool = False) -> np.ndarray:
+def uniforms_off_threshold(
+    problem: Problem, margin: float, free: bool = False, means: gemsnn.TraceMeans | None = None
+) -> np.ndarray:
     """Draws that the reference run never meets closer than ``margin`` to a spike probability.
 
     Two engines whose probabilities differ by less than the margin then give the same spikes, so that what is left to
@@ -165,6 +167,8 @@ def uniforms_off_threshold(problem: Problem, margin: float, free: bool = False) 
     network = problem.network
     uniforms = problem.uniforms(network.n_neurons if free else network.n_hidden)
     learner = reference.learner(network, problem.parameters, problem.rule, problem.K)
+    if means is not None:
+        learner.take_off(means.value)
     for t in range(problem.T):
         p = expit(reference.potentials(network, learner.weights, learner.history)[0])[:, : uniforms.shape[2]]
         close = np.abs(uniforms[t] - p) < margin

@@ -8,7 +8,7 @@ import gemsnn
 from gemsnn import CheckpointError, ConfigError, DataError, ShapeError
 from gemsnn.events import open_prepared, write_prepared
 from gemsnn.events.prepared import resplit
-from gemsnn.inference import calibrate, recording_key
+from gemsnn.inference import SmallSet, calibrate, recording_key
 from gemsnn.training import DecoderSettings, RunDirectory, load_model, save_model, train
 from gemsnn.training.calibration import measure_sets
 from gemsnn.training.tensors import read_tensors, write_tensors
@@ -199,3 +199,48 @@ def test_over_many_splits_a_trained_networks_sets_keep_the_promise(model):
         covered.append(sets.members[np.arange(500), y[order[100:]]].mean())
     assert np.mean(covered) > 0.8 - 3 * np.std(covered) / np.sqrt(200)
     assert gemsnn.metrics.accuracy(y, answers.classes[:, -1]) < 0.97, "too easy to test anything"
+
+
+# ---- alive
+
+
+@pytest.fixture(scope="module")
+def promised(model, file):
+    with open_prepared(file) as data:
+        return model.calibrate_on(data, 0.2, checkpoints=[3, 9, 20])
+
+
+def test_a_stream_gives_the_sets_of_the_whole_recording_and_stops_where_it_would(promised, data):
+    live, stopped = promised.stream(), 0
+    for i in range(12):
+        inputs = data.test[i]
+        answers = promised.predict_anytime([inputs])[0]
+        sets = promised.calibration.guarantee.sets(answers)
+        expected = promised.calibration.guarantee.stop(answers)
+        live.reset(key=recording_key(inputs))
+        for t, row in enumerate(inputs):
+            answer = live.step(row)
+            assert answer.labels == tuple(np.array(promised.classes)[sets[t]])
+            assert answer.stop == (t + 1 >= expected.steps and expected.sizes <= 1)
+        stopped += live.decision is not None
+        if live.decision is not None:
+            assert live.decision.step == expected.steps
+    assert stopped > 0
+
+
+def test_a_recording_that_ends_early_is_told_so(promised, data):
+    inputs = data.test[0][:7]
+    answers = promised.predict_anytime([inputs])[0]
+    live = promised.stream(key=recording_key(inputs))
+    for row in inputs:
+        live.step(row)
+    live.finish()
+    members = promised.calibration.guarantee.sets(answers)[-1]
+    assert live.answer.labels == tuple(np.array(promised.classes)[members])
+
+
+def test_a_stream_promises_nothing_with_another_decoder_while_it_is_taught_or_if_asked_for_confidence(promised, data):
+    for options in ({"decoder": "vote"}, {"compartments": 3}, {"learning": True}, {"stop": 0.9}):
+        assert promised.stream(**options).step(data.test[0][0]).labels is None
+    larger = promised.stream(stop=SmallSet(promised.calibration.guarantee, size=2))
+    assert larger.step(data.test[0][0]).labels == promised.classes

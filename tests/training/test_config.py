@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import own_parts
 import pytest
 
 import gemsnn
@@ -12,7 +13,7 @@ from gemsnn.experiments.protocol import Protocol
 from gemsnn.model.topologies import TOPOLOGIES
 from gemsnn.rules import RULES
 from gemsnn.rules.rule import own_fields
-from gemsnn.training import PRESETS, TrainingConfig, read_config, write_config
+from gemsnn.training import PRESETS, Trainer, TrainingConfig, read_config, write_config
 from gemsnn.training.config import differences, parse_assignment
 
 
@@ -246,6 +247,41 @@ def test_the_paper_s_preset_is_the_paper_s_whatever_the_defaults_are():
     reproduced = Protocol.make("full").training(20, 0, labels, 80)
     changed = {name for name, value in paper.identity().items() if reproduced.identity()[name] != value}
     assert changed <= {"epochs", "validation_fraction", "eval_at", "extra_decoders"}
+
+
+def test_everything_that_decides_what_the_paper_s_preset_computes_is_written_down():
+    # The weights of a reproduction with a given seed are to stay the same from version to version.
+    cosines = {"kind": "raised-cosine", "n_basis": 3, "duration": 10, "offset": 1.0}
+    expected = {
+        "n_hidden": 200,
+        "topology": {"kind": "fully-connected", "lateral": False},
+        "readout": "bernoulli",
+        "synaptic_filter": cosines,
+        "somatic_filter": cosines,
+        "visible_memory": True,
+        "hidden_bias": -2.0,
+        "visible_bias": 0.0,
+        "weight_scale": 1.0,
+        "n_compartments": 20,
+        "rule": {"kind": "gem", "learning_rate": 1e-3, "kappa": 0.9, "gamma": 0.9, "centred": False},
+        "mean_free": False,
+        "learning_rate_schedule": "constant",
+        "average_last": 0.0,
+        "shift": 0,
+        "decoder": "vote",
+        "likelihood_samples": 20,
+        "dtype": "float32",
+    }
+    identity = TrainingConfig.make("paper").identity()
+    assert {name: identity[name] for name in expected} == expected
+
+
+def test_the_read_out_of_classes_is_one_circuit_and_that_of_labels_and_patterns_is_not():
+    for kind, circuits in (("classes", 1), ("labels", 0), ("patterns", 0)):
+        data = own_parts.data(kind)
+        assert len(Trainer(TrainingConfig.make(n_hidden=2), data).network.circuits.competing) == circuits
+        assert not Trainer(TrainingConfig.make(n_hidden=2, readout="bernoulli"), data).network.circuits.competing
+        assert not Trainer(TrainingConfig.make("paper", n_hidden=2), data).network.circuits.competing
 
 
 def test_the_learning_rate_falls_as_the_schedule_says():

@@ -55,6 +55,18 @@ def test_classes_of_examples_of_different_lengths():
         assert figures["hidden_spikes_per_step"] == pytest.approx(expected.hidden_spikes_per_step.mean())
 
 
+@pytest.mark.parametrize("decoders", [DECODERS, [DecoderSettings(kind="likelihood", compartments=4)]], ids=len)
+def test_the_log_likelihood_may_be_the_mean_of_the_logs(decoders):
+    labels, indices = np.array([0, 1, 2, 0, 1, 2]), np.arange(6)
+    examples = Ragged(labels)
+    options = {"likelihood_samples": 4, "seed": 2, "likelihood_mean": "log-probability"}
+    found = evaluate(NETWORK, PARAMETERS, examples, indices, decoders, **options)
+    wanted = [class_patterns(3, len(one))[label] for one, label in zip(examples.inputs, labels, strict=True)]
+    arguments = (NETWORK, PARAMETERS, examples.inputs, wanted, 4)
+    expected = gemsnn.log_likelihood(*arguments, seed=2, example=None, mean="log-probability")
+    assert found["log_likelihood"] == pytest.approx(expected.mean(), rel=1e-6)
+
+
 def test_several_labels_at_once():
     labels = np.random.default_rng(1).integers(0, 2, (6, 3)).astype(np.uint8)
     found, indices, inputs = measured(Ragged(labels), n_bins=4)

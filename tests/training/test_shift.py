@@ -105,7 +105,7 @@ def test_a_run_shows_an_example_elsewhere_in_each_epoch_and_measures_it_where_it
     data = ArrayData(Watched(X, y), [0, 1], ArrayExamples(X, y))
     config = TrainingConfig.make(n_hidden=4, n_compartments=2, epochs=2, validation_fraction=0.0, shift=1, grid=(5, 4))
     trainer, shift = Trainer(config, data), Shift(config, 20)
-    parameters = trainer.state.parameters
+    parameters, means = trainer.state.parameters, gemsnn.TraceMeans.zero(trainer.network)
     seen.clear()  # the first example is looked at for its width
     for position in range(12):
         trainer.learn_next()
@@ -113,8 +113,9 @@ def test_a_run_shows_an_example_elsewhere_in_each_epoch_and_measures_it_where_it
         target = np.repeat(np.eye(2, dtype=np.uint8)[[y[(seen[position] == X).all(axis=(1, 2))][0]]], 10, axis=0)
         rule = config.rule_at(position, 12)
         parameters = gemsnn.learn(
-            trainer.network, parameters, rule, shown, target, 2, seed=config.seed, example=position
+            trainer.network, parameters, rule, shown, target, 2, seed=config.seed, example=position, means=means
         ).parameters
+        means = means.after(trainer.network, shown)  # of the examples as they were shown
         assert trainer.state.parameters == parameters
     record = trainer.evaluate().record
     seed = derived_seed(config.seed, Purpose.PREDICT)

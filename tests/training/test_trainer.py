@@ -20,6 +20,7 @@ def plain_loop(config, data):
     network = config.network(data.n_inputs, len(data.classes))
     parameters, patterns = config.initial_parameters(network), class_patterns(len(data.classes), data.n_steps)
     total, weights = config.epochs * len(training), []
+    means = gemsnn.TraceMeans.zero(network)
     for epoch in range(config.epochs):
         for index in training[epoch_order(len(training), config.seed, epoch)]:
             rule = config.rule_at(len(weights), total)
@@ -33,8 +34,9 @@ def plain_loop(config, data):
                 config.n_compartments,
                 config.seed,
                 example=len(weights),
+                means=means if config.mean_free else None,
             )
-            parameters = result.parameters
+            parameters, means = result.parameters, means.after(network, data.train[index])
             weights.append(parameters)
     return weights
 
@@ -60,7 +62,7 @@ class Noting:
         {"learning_rate_schedule": "linear"},
         {"validation_fraction": 0},
         {"dtype": "float64", "visible_memory": False, "seed": 9},
-        {"rule": gemsnn.GEM(1e-2)},
+        {"rule": gemsnn.GEM(1e-2), "mean_free": False, "readout": "bernoulli"},
         {"rule": {"kind": "mb", "learning_rate": 1e-3}},
         {"rule": {"kind": "iw", "learning_rate": 1e-3, "baseline": 0.9}},
         {"readout": "winner-take-all", "topology": {"kind": "layers", "sizes": [4, 3]}},
@@ -97,7 +99,8 @@ def test_a_stopped_run_goes_on_from_its_state_alone(data):
         first = Trainer(config, data)
         assert not first.run(stop=lambda first=first, stop_at=stop_at: first.position >= stop_at)
         progress = Progress(**dataclasses.asdict(first.state.progress))
-        second = Trainer(config, data, TrainingState(first.state.parameters, progress, first.state.weight_sum))
+        state = TrainingState(first.state.parameters, progress, first.state.weight_sum, first.state.means)
+        second = Trainer(config, data, state)
         assert second.run()
         assert second.parameters() == whole.parameters()
         assert second.state.progress == whole.state.progress

@@ -11,6 +11,8 @@ from gemsnn.cli.demo import demo
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
+from gemsnn.cli.runs import runs
+from gemsnn.cli.stream import stream
 from gemsnn.cli.train import train
 from gemsnn.cli.watch import watch
 from gemsnn.errors import GemsnnError
@@ -25,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-for command in (demo, train, calibrate, evaluate, predict, watch, reproduce):
+for command in (demo, train, calibrate, evaluate, predict, runs, stream, watch, reproduce):
     app.command()(command)
 
 

@@ -86,6 +86,14 @@ def evaluate(
         ),
     ] = None,
     example: Annotated[int, typer.Option(min=0, help="Which example --picture shows.")] = 0,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page to this file: confusion, each class, reliability, the least certain recordings.",
+            metavar="FILE.html",
+            dir_okay=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Log-likelihood, accuracy, calibration, spikes and communication of a trained model.
@@ -93,7 +101,7 @@ def evaluate(
     Of a model that `gemsnn calibrate` gave a guarantee also: coverage and size of its sets of classes, on the examples
     that were not calibrated on, and what stopping early saves.
 
-    Example: gemsnn evaluate runs/first --data digits.h5 --compartments 2 --decoder likelihood
+    Example: gemsnn evaluate runs/first --data digits.h5 --page evaluation.html
     """
     from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
     from gemsnn.events import open_prepared
@@ -105,7 +113,9 @@ def evaluate(
         if picture is not None:
             raise ConfigError("--picture needs a prepared file whose targets are spike patterns")
         check_recordings_fit(trained, run)
-        figures = _measure(trained, how, FolderExamples(trained, data), set_size, **options)
+        recordings = FolderExamples(trained, data)
+        result = _measured(trained, how, recordings, set_size, about, **options)
+        _write_page(page, trained, how, recordings, result, None, threads)
     else:
         with open_prepared(data) as prepared:
             check_fit(trained, prepared)
@@ -115,10 +125,8 @@ def evaluate(
             about |= {"fingerprint": prepared.fingerprint, "split": split.value}
             if picture is not None:
                 _draw(trained, prepared, part, example, picture)
-            figures = _measure(trained, how, part, set_size, **options)
-    result = {**about, "likelihood_samples": samples, **figures}
-    if "communication" in trained.about:  # what the rule sends at each step of learning
-        result["communication"] = trained.about["communication"]
+            result = _measured(trained, how, part, set_size, about, **options)
+            _write_page(page, trained, how, part, result, prepared, threads)
     if as_json:
         typer.echo(json.dumps(result, allow_nan=False))
     else:
@@ -131,6 +139,29 @@ def _draw(model: Any, data: Any, part: Any, index: int, out: Path) -> None:
     completed = complete(model, part, index)
     save_completion(data, completed, out, f"{part.name} {index}: {part.names[index]}")
     say(f"wrote {out}", error=True)  # the output itself may be JSON
+
+
+def _write_page(
+    out: Path | None, model: Any, how: Any, examples: Any, result: dict[str, Any], data: Any, threads: int
+) -> None:
+    if out is None:
+        return
+    from gemsnn.common.files import write_whole
+    from gemsnn.training.evaluation_page import Row, evaluation_page
+
+    rows = [Row(*row) for row in [*_rows(result), *(_set_rows(result["sets"]) if "sets" in result else [])]]
+    text = evaluation_page(model, how, examples, result, rows, result, data=data, threads=threads)
+    write_whole(out, text.encode())
+    say(f"wrote {out}", error=True)  # the output itself may be JSON
+
+
+def _measured(model: Any, how: Any, examples: Any, size: int, about: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """All figures, and what they are of."""
+    samples = options["likelihood_samples"]
+    result = {**about, "likelihood_samples": samples, **_measure(model, how, examples, size, **options)}
+    if "communication" in model.about:  # what the rule sends at each step of learning
+        result["communication"] = model.about["communication"]
+    return result
 
 
 def _measure(model: Any, how: Any, examples: Any, size: int, **options: Any) -> dict[str, Any]:
@@ -149,12 +180,12 @@ def _measure(model: Any, how: Any, examples: Any, size: int, **options: Any) -> 
     return figures
 
 
-def promises(model: Any, how: Any) -> bool:
+def promises(model: Any, how: Any, quiet: bool = False) -> bool:
     """Whether the model answers with sets; it is said if it does not because of the decoder."""
     if model.calibration is None:
         return False
     meant = model.calibration.decoder
-    if meant != how:
+    if meant != how and not quiet:
         say(
             f"no sets: the model was calibrated for the {meant.kind} decoder with {meant.compartments} compartments",
             error=True,
@@ -174,18 +205,26 @@ FIGURES = (
 )
 
 
+def _rows(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """The figures, by name."""
+    rows = [(f"{result.get('split', 'all')} examples", str(result["examples"]))]
+    rows += [
+        (name.format(**result), form.format(result[key]).replace("%", " %"))
+        for key, name, form in FIGURES
+        if key in result
+    ]
+    sent = result.get("communication", {}).items()
+    return rows + [(f"communication: {name.replace('_', ' ')}", str(count)) for name, count in sent]
+
+
 def _print(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table(show_header=False)
     table.add_column("figure")
     table.add_column("value", justify="right")
-    table.add_row(f"{result.get('split', 'all')} examples", str(result["examples"]))
-    for key, name, form in FIGURES:
-        if key in result:
-            table.add_row(name.format(**result), form.format(result[key]).replace("%", " %"))
-    for name, count in result.get("communication", {}).items():
-        table.add_row(f"communication: {name.replace('_', ' ')}", str(count))
+    for row in _rows(result):
+        table.add_row(*row)
     read_out = f"{result['decoder']} decoder, " if "decoder" in result else ""
     print_table(table, f"{result['model']} on {result['data']}: {read_out}{result['compartments']} compartments")
     if "sets" in result:
@@ -214,19 +253,24 @@ def _print_sets(sets: dict[str, Any]) -> None:
     table = Table(show_header=False)
     table.add_column("figure")
     table.add_column("value", justify="right")
+    for row in _set_rows(sets):
+        table.add_row(*row)
+    print_table(table, title)
+
+
+def _set_rows(sets: dict[str, Any]) -> list[tuple[str, str]]:
+    """The figures of the sets, by name; none if there are no examples to judge them by."""
+    if not sets["examples"]:
+        return []
     without = f" (without {sets['calibrated_on']} calibrated on)" if sets["calibrated_on"] else ""
     low, high = (100 * end for end in sets["interval"])
-    table.add_row(f"examples{without}", str(sets["examples"]))
-    table.add_row(
-        "sets that hold the true class (95 % interval)", f"{100 * sets['coverage']:.1f} % ({low:.1f} to {high:.1f})"
-    )
-    table.add_row("classes in a set", f"{sets['mean_size']:.2f}")
-    for size, count in enumerate(sets["sizes"]):
-        if count:
-            table.add_row(f"  sets of {size}", str(count))
     classes = "one class" if sets["size"] == 1 else f"{sets['size']} classes"
-    table.add_row(f"stopped before the end, at {classes} or fewer", f"{100 * sets['stopped_early']:.1f} %")
-    table.add_row("time steps seen, of all", f"{sets['steps']:.1f} of {sets['steps_to_the_end']:.1f}")
-    spikes = f"{sets['hidden_spikes']:.0f} of {sets['hidden_spikes_to_the_end']:.0f}"
-    table.add_row("hidden spikes spent, of all", spikes)
-    print_table(table, title)
+    return [
+        (f"examples{without}", str(sets["examples"])),
+        ("sets that hold the true class (95 % interval)", f"{100 * sets['coverage']:.1f} % ({low:.1f} to {high:.1f})"),
+        ("classes in a set", f"{sets['mean_size']:.2f}"),
+        *((f"  sets of {size}", str(count)) for size, count in enumerate(sets["sizes"]) if count),
+        (f"stopped before the end, at {classes} or fewer", f"{100 * sets['stopped_early']:.1f} %"),
+        ("time steps seen, of all", f"{sets['steps']:.1f} of {sets['steps_to_the_end']:.1f}"),
+        ("hidden spikes spent, of all", f"{sets['hidden_spikes']:.0f} of {sets['hidden_spikes_to_the_end']:.0f}"),
+    ]

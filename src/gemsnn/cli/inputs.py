@@ -71,15 +71,15 @@ def check_fit(model: Any, data: Any) -> None:
         )
 
 
-def prepared_examples(model: Any, file: Path) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Name and (T, n_inputs) spikes of every example in a prepared file."""
+def prepared_examples(model: Any, file: Path) -> Iterator[tuple[str, str, NDArray[Any]]]:
+    """Place, name and (T, n_inputs) spikes of every example in a prepared file."""
     from gemsnn.events import open_prepared
 
     with open_prepared(file) as data:
         check_fit(model, data)
         for split, part in (("train", data.train), ("test", data.test)):
             for index in range(len(part)):
-                yield f"{file} {split} {index}", part[index]
+                yield f"{file} {split} {index}", part.names[index], part[index]
 
 
 class FolderExamples:
@@ -94,6 +94,8 @@ class FolderExamples:
             raise DataError(f"{folder}: needs a folder for each class ({', '.join(known)}), but {what}")
         files = [(file, known[path.name]) for path in folders for file in recordings_in(path)]
         self.inputs = [read_inputs(model, file)[0] for file, _ in files]
+        self.names = tuple(str(file) for file, _ in files)
+        self._grid = model.preprocessing.grid
         self.labels = np.array([label for _, label in files], dtype=np.int64)
         self.lengths = np.array([len(one) for one in self.inputs], dtype=np.int64)
 
@@ -102,6 +104,11 @@ class FolderExamples:
 
     def __getitem__(self, index: int, /) -> NDArray[Any]:
         return self.inputs[index]
+
+    def planes(self, index: int) -> NDArray[Any]:
+        """(T, n_planes, n_rows, n_columns) for pictures."""
+        one = self.inputs[index]
+        return one.reshape(len(one), -1, *self._grid)
 
     def read(self, indices: ArrayLike, /) -> NDArray[Any]:
         return np.stack([self.inputs[index] for index in np.asarray(indices)])

@@ -25,6 +25,8 @@ def predict(
 ) -> None:
     """Class, confidence and runner-up for recordings, preprocessed as the run's training data were.
 
+    Of a model that learned several labels at once: those that hold, and the probability of each.
+
     A model that `gemsnn calibrate` gave a guarantee adds the set of classes at which it would have stopped, and when.
 
     A file that cannot be read is reported and the others go on; the exit code is then 1.
@@ -44,6 +46,8 @@ def predict(
     table = Table()
     size = set_size if promises(trained, how) else None
     columns = [("file", "left"), ("class", "right"), ("confidence", "right"), ("runner-up", "left")]
+    if trained.about.get("several_labels"):
+        columns = [("file", "left"), ("labels", "left"), ("probabilities", "left")]
     for column, side in [*columns, *([("set", "left"), ("stopped after", "right")] if size else [])]:
         table.add_column(column, justify=side, overflow="fold")  # type: ignore[arg-type]
     total = failed = 0
@@ -71,8 +75,8 @@ def _answers(model: Any, how: Any, size: int | None, path: Path) -> Iterator[dic
 
     try:
         if is_prepared(path):
-            for name, inputs in prepared_examples(model, path):
-                yield _answer(model, how, size, name, inputs, [])
+            for place, name, inputs in prepared_examples(model, path):
+                yield {**_answer(model, how, size, place, inputs, []), "name": name}
             return
         files = recordings_in(path)
     except GemsnnError as error:
@@ -87,6 +91,8 @@ def _answers(model: Any, how: Any, size: int | None, path: Path) -> Iterator[dic
 
 def _answer(model: Any, how: Any, size: int | None, name: str, inputs: Any, warnings: list[str]) -> dict[str, Any]:
     """Of one recording; it does not depend on which others are asked about. ``size`` is None if there are no sets."""
+    if model.about.get("several_labels"):
+        return _labels(model, how, name, inputs, warnings)
     found = model.predict(inputs[None], how)
     labels = [str(label) for label in model.classes]
     answer = {
@@ -106,7 +112,23 @@ def _answer(model: Any, how: Any, size: int | None, name: str, inputs: Any, warn
     return {**answer, "warnings": warnings} if warnings else answer
 
 
+def _labels(model: Any, how: Any, name: str, inputs: Any, warnings: list[str]) -> dict[str, Any]:
+    """Each label is a question of its own."""
+    found = model.predict_labels(inputs[None], how)
+    answer = {
+        "file": name,
+        "labels": [label for label, holds in zip(model.classes, found.labels[0], strict=True) if holds],
+        "probabilities": dict(zip(map(str, model.classes), found.probabilities[0].tolist(), strict=True)),
+        "decoder": how.kind,
+        "compartments": how.compartments,
+    }
+    return {**answer, "warnings": warnings} if warnings else answer
+
+
 def _row(answer: dict[str, Any], size: int | None) -> tuple[str, ...]:
+    if "labels" in answer:
+        chances = ", ".join(f"{label}: {p:.3f}" for label, p in answer["probabilities"].items())
+        return _called(answer), ", ".join(map(str, answer["labels"])) or "none", chances
     sets = () if size is None else ("", "")
     if "error" in answer:
         return answer["file"], "-", "-", "could not be read", *sets
@@ -116,4 +138,9 @@ def _row(answer: dict[str, Any], size: int | None) -> tuple[str, ...]:
     if size is not None:
         members = ", ".join(map(str, answer["set"])) or "none fits"
         sets = f"{{{members}}}", f"{answer['stopped_after']} of {answer['steps']} steps"
-    return answer["file"], chosen, f"{answer['confidence']:.3f}", f"{second}: {others[second]:.3f}", *sets
+    return _called(answer), chosen, f"{answer['confidence']:.3f}", f"{second}: {others[second]:.3f}", *sets
+
+
+def _called(answer: dict[str, Any]) -> str:
+    """The file; of an example in a prepared file, also what it is called there."""
+    return f"{answer['file']}: {answer['name']}" if answer.get("name") else str(answer["file"])

@@ -28,6 +28,14 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(help="How many seeds: 0, 1, ...; three if quick, else five.", min=1)
     ] = None,
+    published_code: Annotated[
+        bool,
+        typer.Option(
+            "--published-code",
+            help="As the first author's public code where it differs from the paper's text: initial weights and biases "
+            "from -0.1 to 0.1, synapses between read-out neurons, mean of log p for the log-likelihood.",
+        ),
+    ] = False,
     resplit: Annotated[
         bool | None,
         typer.Option(
@@ -57,6 +65,7 @@ def reproduce(
     from rich.progress import Progress
 
     from gemsnn.experiments import Protocol, carry_out, conclude, failures, own_folder, plan, rewrite
+    from gemsnn.experiments.protocol import PUBLISHED_CODE
     from gemsnn.experiments.reproduce import command_line
     from gemsnn.training.config import parse_assignment
 
@@ -64,6 +73,8 @@ def reproduce(
         _print_results(rewrite(out))
         return
     changes: dict[str, Any] = dict(parse_assignment(text) for text in settings or [])
+    if published_code:
+        changes = {**PUBLISHED_CODE, **changes}
     if seeds is not None:
         changes["seeds"] = tuple(range(seeds))
     protocol = Protocol.make("quick" if quick else "full", **changes)

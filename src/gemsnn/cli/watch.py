@@ -18,13 +18,23 @@ if TYPE_CHECKING:
 def watch(
     run: Run,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A recording, a folder of recordings, or a prepared file.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A recording, a folder of recordings, or a prepared file; with --live any source of gemsnn stream.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The page to write.", dir_okay=False)] = Path("watch.html"),
     most: Annotated[int, typer.Option("--most", min=1, help="Recordings of a folder or prepared file to show.")] = 24,
     split: Annotated[SplitName, typer.Option(help="Which examples of a prepared file.")] = SplitName.TEST,
     terminal: Annotated[bool, typer.Option("--terminal", help="Show bars in the terminal; write no page.")] = False,
-    speed: Annotated[float, typer.Option(min=0.01, help="Of --terminal: 2 is twice as fast as the camera.")] = 1.0,
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve the page on this machine while a stream runs; Ctrl-C ends it.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of --live; 0 takes any that is free.")] = 0,
+    speed: Annotated[
+        float, typer.Option(min=0.01, help="Of --terminal and --live: 2 is twice as fast as the camera.")
+    ] = 1.0,
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
@@ -33,7 +43,8 @@ def watch(
     """A page that plays a recording: events, hidden spikes, probabilities, the set, and when it would have stopped.
 
     Of a folder or a prepared file the page is a gallery, the least certain recordings first. It is one file that needs
-    no network. Sets are those of a model that `gemsnn calibrate` gave a guarantee.
+    no network; with --live it is served on 127.0.0.1 instead, while events come. Sets are those of a model that
+    `gemsnn calibrate` gave a guarantee.
 
     Example: gemsnn watch runs/first digits.h5 --out watch.html
     """
@@ -41,6 +52,9 @@ def watch(
 
     trained, how = load(run, model, decoder, compartments)
     promises(trained, how)
+    if live:
+        _serve(trained, how, run, str(file), set_size, port, speed)
+        return
     options = {"decoder": how, "size": set_size}
     with warnings_as_lines(), _items(trained, run, file, split) as (items, picture):
         ordered, errors = (items, []) if len(items) == 1 else least_certain(trained, items, picture, how)
@@ -106,3 +120,32 @@ def _write(
     page = watch_page(model, scenes, title=title, about=str(run), decoder=options["decoder"], left_out=left_out)
     write_whole(out, page.encode())
     say(f"{out}: {counted(len(scenes), 'recording')}, {len(page) / 1e6:.1f} MB; open it in a browser")
+
+
+def _serve(model: Any, how: Any, run: Path, source: str, size: int, port: int, speed: float) -> None:
+    import time
+    from contextlib import ExitStack
+
+    from gemsnn.cli.inputs import check_recordings_fit
+    from gemsnn.cli.stream import open_source
+    from gemsnn.inference import SmallSet
+    from gemsnn.watching import LiveServer, show, watch_page
+
+    check_recordings_fit(model, run)
+    with ExitStack() as open_things, warnings_as_lines():
+        coming, key, again = open_source(model, source, speed, False, open_things)
+        sure = None if not promises(model, how, quiet=True) else SmallSet(model.calibration.guarantee, size)
+        live = model.stream(how, stop=sure, key=key)
+        page = watch_page(model, [], title="gemsnn watches", about=f"{run}, {source}", decoder=how, live="/events")
+        server = open_things.enter_context(LiveServer(page, port))
+        played = source != "-" and not source.startswith("udp:")
+        say(f"open {server.address} in a browser{'; it plays once the page is open' if played else ''}")
+        try:
+            while played and not server.somebody_came.wait(0.2):
+                pass
+            show(server, model, live, coming, source, again)
+            say("the stream has ended; Ctrl-C closes the page")
+            while True:
+                time.sleep(0.5)
+        except KeyboardInterrupt:
+            raise typer.Exit(0) from None

@@ -94,7 +94,7 @@ figure svg image { image-rendering: pixelated; }
 table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { font-weight: 600; } td { white-space: nowrap; }
-th[scope=row] { text-align: left; }
+th[scope=row], thead th:first-child { text-align: left; }
 .settings th, .settings td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .settings th code, .settings thead th { white-space: nowrap; overflow-wrap: normal; }
 small { color: var(--soft); }

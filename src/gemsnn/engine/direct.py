@@ -6,7 +6,9 @@ gamma^age is above the precision of the numbers. A window that would grow longer
 1, or nearly) is exchanged for the eligibility itself, which acts alike. So memory does not grow with the length of the
 sequence.
 
-The bias is a shared source with a trace of 1: the last column of the shared traces.
+The bias is a shared source with a trace of 1: the last column of the shared traces. Where means are taken off the
+traces, all that is learned is learned from the centred ones; what the weights were at the block's beginning goes on
+multiplying the traces themselves. ``reference.py`` says what that means for the bias.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from gemsnn.engine.blas import single_threaded_blas
 from gemsnn.engine.direct_kernel import Block, advance, filter_spikes
 from gemsnn.engine.layout import layout
 from gemsnn.engine.pointers import rule_functions
-from gemsnn.engine.protocol import Info, State
+from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.tables import histories
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
@@ -100,8 +102,9 @@ class Learner:
             self._processor_memory, self._neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
         self._horizon = _horizon(rule.gamma, self.dtype)
         self._block: Block | None = None
-        self._shared_traces = np.zeros((0, n_columns), dtype=self.dtype)
+        self._shared_traces = self._centred_traces = np.zeros((0, n_columns), dtype=self.dtype)
         self._position = 0
+        self.take_off(no_means(network) if state is None else state.means)
 
     # ---- a whole sequence -------------------------------------------------------------------------------------------
 
@@ -122,9 +125,10 @@ class Learner:
         spikes = np.concatenate([self._shared_history, np.concatenate(sources, axis=1, dtype=np.uint8)])
         skip = len(self._shared_history)
         self._shared_traces = filter_spikes(spikes, self.layout.synaptic_taps, skip)
+        self._centred_traces = self._centred(self._shared_traces)
         self._shared_history = spikes[len(spikes) - skip :]
         with single_threaded_blas():
-            drive, gram, carry = self._shared_products(self._shared_traces, slice(0, length))
+            drive, gram, carry = self._shared_products(slice(0, length))
             block = self._block = self._open_block(length, drive, gram, carry, uniforms)
             block.targets[:], block.clamped[:] = targets, True
             self._advance(block, 0, length, settle=True)
@@ -142,6 +146,7 @@ class Learner:
         if block is None:
             n_groups, n_columns = self.layout.group_mask.shape
             self._shared_traces = np.ones((STREAM_BLOCK, n_columns), dtype=self.dtype)
+            self._centred_traces = self._centred(self._shared_traces)
             window = STREAM_BLOCK if self._window_ages.size else 0
             block = self._block = self._open_block(
                 STREAM_BLOCK,
@@ -155,7 +160,8 @@ class Learner:
         with single_threaded_blas():
             self._shared_traces[t, :-1] = (self._shared_history[::-1].T.astype(self.dtype) @ taps.T).reshape(-1)
             self._shared_history = np.concatenate([self._shared_history[1:], inputs_t.astype(np.uint8)[None]])
-            drive, gram, carry = self._shared_products(self._shared_traces[: t + 1], slice(t, t + 1))
+            self._centred_traces[t] = self._centred(self._shared_traces[t : t + 1])
+            drive, gram, carry = self._shared_products(slice(t, t + 1))
         block.drive[t], block.gram[:, t, : t + 1] = drive[0], gram[:, 0, :]
         if carry.shape[2]:
             block.carry[:, :, t] = carry[:, :, 0]
@@ -178,6 +184,15 @@ class Learner:
             with single_threaded_blas():
                 self._fold(self._block, self._position)
             self._block, self._position = None, 0
+
+    def take_off(self, means: NDArray[np.float64]) -> None:
+        """From now on learn from the traces of the inputs less these means, (n_inputs, n_basis)."""
+        self.settle()
+        self.means = means
+        self._shared_means = np.zeros(self.layout.group_mask.shape[1], dtype=self.dtype)
+        self._shared_means[: means.size] = means.reshape(-1)
+        self._mean_free = bool(means.any())
+        self._window_centred = self._centred(self._window_traces)
 
     # ---- taking out -------------------------------------------------------------------------------------------------
 
@@ -217,7 +232,7 @@ class Learner:
             "gamma": np.array(self.gamma),
         }
         memories = self._processor_memory, self._neuron_memory
-        state = State("compiled", self.network, self.dtype, self.time, self._log_weights, *memories, kept)
+        state = State("compiled", self.network, self.dtype, self.time, self._log_weights, *memories, kept, self.means)
         return Parameters(self._synaptic, self._somatic, self._bias), state
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -278,19 +293,26 @@ class Learner:
             importance=np.zeros((length, K)),
         )
 
-    def _shared_products(self, traces: NDArray[Any], rows: slice) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def _centred(self, traces: NDArray[Any]) -> NDArray[Any]:
+        """The traces less their means; where the bias's trace is not 1, less as many times that."""
+        if not self._mean_free:
+            return traces
+        centred: NDArray[Any] = traces - traces[:, -1:] * self._shared_means
+        return centred
+
+    def _shared_products(self, rows: slice) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Of the block's traces R: drive W_0 . R_t and R_t . R_s for t in ``rows``, and the eligibility carried in."""
-        wanted = traces[rows]
+        wanted, centred = self._shared_traces[rows], self._centred_traces[rows]
         drive = np.repeat(self._bias[None], len(wanted), axis=0)
         for segment in self.layout.segments:
             weights = self._synaptic[:, segment.sources].reshape(len(self._synaptic), -1)
             drive += wanted[:, segment.columns] @ weights.T
-        gram = self._gram(wanted, traces)
+        gram = self._gram(centred, self._centred_traces[: rows.stop])
         n, K, window = self._window_post.shape
         if not window:
             return drive, gram, np.zeros((n, K, 0), dtype=self.dtype)
         weighted = self._window_post * _fading(self.gamma, self._window_ages)
-        overlap = self._gram(self._window_traces, wanted)  # (n_groups, window, len(wanted))
+        overlap = self._gram(self._window_centred, centred)  # (n_groups, window, len(wanted))
         if len(overlap) == 1:
             carry = (weighted.reshape(n * K, window) @ overlap[0]).reshape(n, K, len(wanted))
         else:
@@ -317,12 +339,12 @@ class Learner:
         """Write the shared synapses after ``length`` steps of the block, and move its post factors into the window."""
         traces, post = self._shared_traces[:length], block.post[:, :, :length]
         ages = np.arange(length, 0, -1)
-        self._write_shared(block.accumulated[:, :length], traces)
+        self._write_shared(block.accumulated[:, :length], self._centred_traces[:length])
         if self._window_ages.size:
             past = np.einsum("ik,iks->is", block.carry_weights, self._window_post) * _fading(
                 self.gamma, self._window_ages
             )
-            self._write_shared(past, self._window_traces)
+            self._write_shared(past, self._window_centred)
             post = np.concatenate([self._window_post, post], axis=2)
             traces = np.concatenate([self._window_traces, traces])
             ages = np.concatenate([self._window_ages + length, ages])
@@ -335,9 +357,10 @@ class Learner:
             traces = np.eye(traces.shape[1], dtype=self.dtype)
             ages = np.ones(len(traces), dtype=np.int64)
         self._window_post, self._window_traces, self._window_ages = post, traces, ages
+        self._window_centred = self._centred(traces)
 
     def _write_shared(self, accumulated: NDArray[Any], traces: NDArray[Any]) -> None:
-        """weights += eta accumulated . traces, (n, steps) x (steps, columns)."""
+        """weights += eta accumulated . traces, (n, steps) x (steps, columns), of centred traces."""
         scaled = self.learning_rate * accumulated
         self._bias += scaled @ traces[:, -1]
         plan = self.layout
@@ -348,6 +371,8 @@ class Learner:
                 if not plan.all_shared:
                     change *= plan.group_mask[plan.group[rows], segment.columns]
                 weights[rows] += change
+                if self._mean_free:
+                    self._bias[rows] -= change @ self._shared_means[segment.columns]
 
 
 def _fading(gamma: Any, ages: NDArray[np.int64]) -> NDArray[Any]:

@@ -30,7 +30,7 @@ import numpy as np
 
 from gemsnn.engine.barrier import wait_for_all
 from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, weigh, winner
-from gemsnn.engine.jit import FASTMATH, jit
+from gemsnn.engine.jit import FASTMATH, REORDERED, jit
 
 
 class Block(NamedTuple):
@@ -188,27 +188,18 @@ def advance(
             # Potential: shared drive ...
             shared = zero
             if t > 0:
-                for s in range(t):
-                    shared += gram[group[i], t, s] * accumulated[i, s]
+                shared = dot(gram[group[i], t, :t], accumulated[i, :t])
                 if carry.shape[2]:
                     for k in range(K):
                         shared += carry_weights[i, k] * carry[i, k, t]
             shared = drive[t, i] + eta * shared
             # ... private drive, four compartments a pass ...
             for k in range(0, K4, 4):
-                u0, u1, u2, u3 = zero, zero, zero, zero
-                for c in range(P):
-                    w = synaptic[i, c]
-                    u0 += w * traces[now, k, c]
-                    u1 += w * traces[now, k + 1, c]
-                    u2 += w * traces[now, k + 2, c]
-                    u3 += w * traces[now, k + 3, c]
-                u[k], u[k + 1], u[k + 2], u[k + 3] = u0, u1, u2, u3
+                u[k], u[k + 1], u[k + 2], u[k + 3] = _four_dots(
+                    synaptic[i], traces[now, k], traces[now, k + 1], traces[now, k + 2], traces[now, k + 3]
+                )
             for k in range(K4, K):
-                u0 = zero
-                for c in range(P):
-                    u0 += synaptic[i, c] * traces[now, k, c]
-                u[k] = u0
+                u[k] = dot(synaptic[i], traces[now, k])
             source = private_index[i]
             for k in range(K):
                 # ... and self-memory.
@@ -325,6 +316,27 @@ def _remember(
             for word in range(1, table.shape[0]):
                 trace += table[word, history[i, k, word], c]
             traces[after, k, source * n_basis + c] = trace
+
+
+@jit(fastmath=REORDERED)
+def dot(a: Any, b: Any) -> Any:
+    """Of two (n,) arrays."""
+    total = a.dtype.type(0)
+    for c in range(a.shape[0]):
+        total += a[c] * b[c]
+    return total
+
+
+@jit(fastmath=REORDERED)
+def _four_dots(a: Any, b0: Any, b1: Any, b2: Any, b3: Any) -> Any:
+    """Of one (n,) array with four others, in one pass."""
+    t0 = t1 = t2 = t3 = a.dtype.type(0)
+    for c in range(a.shape[0]):
+        t0 += a[c] * b0[c]
+        t1 += a[c] * b1[c]
+        t2 += a[c] * b2[c]
+        t3 += a[c] * b3[c]
+    return t0, t1, t2, t3
 
 
 @jit()

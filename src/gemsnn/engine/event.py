@@ -17,7 +17,7 @@ from gemsnn.engine import event_kernel as kernel
 from gemsnn.engine.event_kernel import Population, Steps, Window
 from gemsnn.engine.event_plan import event_plan
 from gemsnn.engine.pointers import rule_functions
-from gemsnn.engine.protocol import Info, State
+from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.tables import histories
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
@@ -69,6 +69,7 @@ class Learner:
         self._synaptic = by_source.reshape(network.n_sources, -1)
         self._window = self._make_window(parameters, room, plan.exponential and self._time == 0)
         self._populations = tuple(self._make_population(part, room) for part in plan.sources)
+        self.means = no_means(network) if state is None else state.means
         if state is not None:
             w = self._window
             w.log_weights[:], w.processor_memory[:] = state.log_weights, state.processor_memory
@@ -95,6 +96,11 @@ class Learner:
         self._advance(steps, 1)
         return Info(steps.spikes[0], steps.log_likelihood[0], steps.log_weights[0], steps.importance[0])
 
+    def take_off(self, means: NDArray[np.float64]) -> None:
+        """From now on learn from the traces of the inputs less these means, (n_inputs, n_basis)."""
+        self._write()
+        self._set_means(means)
+
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
         self._write()
@@ -112,7 +118,7 @@ class Learner:
         for index, p in enumerate(self._populations):
             kept[f"bits_{index}"] = p.bits[:, : (D + t) * p.products.shape[0]]
         memories = w.processor_memory, w.neuron_memory
-        state = State("compiled", self.network, self.dtype, self._time, w.log_weights, *memories, kept)
+        state = State("compiled", self.network, self.dtype, self._time, w.log_weights, *memories, kept, self.means)
         return self._parameters(self._synaptic, w.bias, w.somatic), state
 
     def parameters(self) -> Parameters:
@@ -124,7 +130,7 @@ class Learner:
             array[:] = before
         for p, part in zip(self._populations, self.plan.sources, strict=True):
             self._write_population(p._replace(weights=synaptic[part.columns]), a)
-        return self._parameters(synaptic, w.bias + a.sum(axis=0), w.somatic).copy()
+        return self._parameters(synaptic, w.bias + self._bias_change(a), w.somatic).copy()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
@@ -132,6 +138,20 @@ class Learner:
         network = self.network
         shape = (network.n_sources, network.synaptic_filter.n_basis, network.n_neurons)
         return Parameters(synaptic.reshape(shape).transpose(2, 0, 1), somatic.T, bias)
+
+    def _set_means(self, means: NDArray[np.float64]) -> None:
+        self.means = means
+        w, kept = self._window, means if means.any() else means[:0]
+        t, begin = (int(place) for place in w.place)
+        made = []
+        for p, part in zip(self._populations, self.plan.sources, strict=True):
+            if p.of_inputs:
+                p = p._replace(mean=np.array(kept[part.columns], dtype=self.dtype))
+                p.mean_square[0] = (p.mean * p.mean).sum()
+                kernel.mean_traces(p, w.taps, t, begin, w.active)
+            made.append(p)
+        self._populations = tuple(made)
+        self._stale = True  # what the filters make of the means is made anew as well
 
     def _steps(self, T: int, inputs: Array, targets: Array, clamped: Array, uniforms: Array) -> Steps:
         K, n = self.n_compartments, self.network.n_neurons
@@ -259,9 +279,25 @@ class Learner:
         kernel.changes(w, self.network.n_hidden, a)
         return a
 
+    def _bias_change(self, a: Array) -> Array:
+        """sum_s a_s (1 - mean . (R_s - mean)), for each neuron with the means of its own inputs; (n_neurons,)."""
+        change: Array = a.sum(axis=0)
+        for p in self._populations:
+            if len(p.mean):
+                factor = p.mean_square - p.mean_trace[: len(a) // self.n_compartments]
+                learned = (factor[:, None] * self._of_population(p, a)).sum(axis=0)
+                for first, last, of_class in self.plan.segments:
+                    change[first:last] += learned[first:last] * p.feeds[of_class]
+        return change
+
+    def _of_population(self, p: Population, a: Array) -> Array:
+        """(M * K_p, n_neurons): what the population's own compartments learn."""
+        K = self.n_compartments
+        own: Array = a.reshape(-1, K, a.shape[1]).sum(axis=1) if p.shared and K > 1 else a
+        return own
+
     def _write_population(self, p: Population, a: Array) -> None:
-        w, K = self._window, self.n_compartments
-        own = a.reshape(-1, K, a.shape[1]).sum(axis=1) if p.shared and K > 1 else a
+        w, own = self._window, self._of_population(p, a)
         kernel.write_back(
             p, w.taps, w.decay, w.recursive, int(w.place[0]), int(w.place[1]), own, w.segment, w.active
         )  # fmt: skip
@@ -273,7 +309,7 @@ class Learner:
         if begin >= t:
             return
         a = self._changes(w)
-        w.bias[:] += a.sum(axis=0)
+        w.bias[:] += self._bias_change(a)
         for p in self._populations:
             self._write_population(p, a)
         w.virtual[:] = 0
@@ -383,7 +419,7 @@ class Learner:
         for traces, table in ((w.somatic_trace, w.somatic_table), (w.own_trace, w.synaptic_table)):
             looked_up = sum(table[word, w.history[..., word]] for word in range(len(table)))  # (n, K, n_basis)
             traces[:] = looked_up.transpose(1, 2, 0)
-        self._stale = True
+        self._set_means(self.means)
         self._begin_finite()
 
 

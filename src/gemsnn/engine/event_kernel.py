@@ -271,6 +271,23 @@ def _gather_mean(mean: Any, active: Any, n_active: int, total: Any) -> None:
         total[basis] = part
 
 
+@jit(fastmath=FASTMATH)
+def mean_traces(p: Population, taps: Any, t: int, begin: int, active: Any) -> None:
+    """mean . R_s for steps s from ``begin`` to t - 1 of the window, where the means are new."""
+    if not p.mean.shape[0]:
+        return
+    n_basis, D = taps.shape
+    impulse = np.zeros((D + t, n_basis), dtype=taps.dtype)
+    for position in range(begin, D + t - 1):
+        _gather_mean(p.mean, active, list_active(p.bits, position, active), impulse[position])
+    for s in range(begin, t):
+        total = taps.dtype.type(0)
+        for lag in range(1, D + 1):
+            for basis in range(n_basis):
+                total += taps[basis, lag - 1] * impulse[D + s - lag, basis]
+        p.mean_trace[s] = total
+
+
 # ---- 2. scalar products ----------------------------------------------------------------------------------------------
 
 
@@ -828,7 +845,10 @@ def changes(w: Window, n_hidden: int, a: Any) -> None:
 def write_back(
     p: Population, taps: Any, decay: Any, recursive: bool, t: int, begin: int, a: Any, segment: Any, active: Any
 ) -> None:
-    """weights += sum_s a_s R_s, spike by spike, from a (M * K_p, n_neurons) of the population's own compartments."""
+    """weights += sum_s a_s (R_s - mean), from a (M * K_p, n_neurons) of the population's own compartments.
+
+    Spike by spike; what the mean makes of it is one product of two vectors.
+    """
     n_basis, D = taps.shape
     K, n = p.impulse.shape[1], a.shape[1]
     first, last = begin, D + t - 1  # positions of the spikes that traces of the window contain
@@ -867,10 +887,32 @@ def write_back(
                         for basis in range(n_basis):
                             left, right = basis * n + segment[g, 0], basis * n + segment[g, 1]
                             _add_rows(weights, j, change, when, start[j], start[j + 1], left, right)
+    if p.mean.shape[0]:
+        _take_off_mean(p, t, begin, a, segment)
     if not p.of_inputs:
         for j in range(p.size):
             for basis in range(n_basis):
                 p.weights[j, basis * n + p.first + j] = 0
+
+
+@jit(fastmath=FASTMATH)
+def _take_off_mean(p: Population, t: int, begin: int, a: Any, segment: Any) -> None:
+    """weights -= (sum_s a_s) mean; sources that never spiked have none."""
+    mean, weights, n = p.mean, p.weights, a.shape[1]
+    total = np.zeros(n, dtype=a.dtype)
+    for s in range(begin, t):
+        for i in range(n):
+            total[i] += a[s, i]
+    for g in range(segment.shape[0]):
+        if not p.feeds[segment[g, 2]]:
+            for i in range(segment[g, 0], segment[g, 1]):
+                total[i] = 0
+    for j in range(p.size):
+        for basis in range(mean.shape[1]):
+            if mean[j, basis] != 0:
+                row = weights[j, basis * n : (basis + 1) * n]
+                for i in range(n):
+                    row[i] -= mean[j, basis] * total[i]
 
 
 @jit(fastmath=FASTMATH)

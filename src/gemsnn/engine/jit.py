@@ -12,8 +12,11 @@ from numba.core import event
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Sums may be reordered, so that they use vector instructions; infinities and NaN keep their meaning.
-FASTMATH = {"reassoc", "contract", "nsz"}
+# A product may be fused with the sum that it goes into; infinities and NaN keep their meaning. Sums keep their order:
+# else the last bit of a result could depend on whether a loop runs vectorised, and so on where arrays lie in memory.
+FASTMATH = {"contract", "nsz"}
+# Sums may be reordered, so that they use vector instructions: only for functions that add up and write nothing.
+REORDERED = {"reassoc", "contract", "nsz"}
 
 
 def jit(**options: Any) -> Callable[[Function], Function]:

@@ -29,10 +29,16 @@ class State:
     processor_memory: NDArray[np.float64]  # the rule's own
     neuron_memory: NDArray[np.float64]  # (n_hidden, rule.neuron_memory)
     kept: dict[str, NDArray[Any]]  # the engine's own, by name
+    means: NDArray[np.float64]  # (n_inputs, n_basis): what is taken off the traces of the inputs while learning
 
     @property
     def n_compartments(self) -> int:
         return len(self.log_weights)
+
+
+def no_means(network: Network) -> NDArray[np.float64]:
+    """Of traces that are learned from as they are."""
+    return np.zeros((network.n_inputs, network.synaptic_filter.n_basis))
 
 
 class Info(NamedTuple):
@@ -59,6 +65,13 @@ class Learner(Protocol):
 
     def step(self, inputs_t: NDArray[Any], target_t: NDArray[Any] | None, uniforms_t: NDArray[np.float64]) -> Info:
         """One step: learn if there is a target, else run freely; ``uniforms_t`` is (K, n_neurons)."""
+
+    def take_off(self, means: NDArray[np.float64]) -> None:
+        """From now on learn from the traces of the inputs less their means, (n_inputs, n_basis); 0 at the start.
+
+        What the network computes does not change by it. Eligibility lives on: an update is made with the means in force
+        when it is made.
+        """
 
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state; they may change if the learner goes on."""

@@ -13,6 +13,15 @@ For every compartment k and neuron i, at step t:
     update      w <- w + eta sum_k signal_i^k e_i^k                                                         (eq. 11)
 
 The paper prints a minus sign in eq. 11; the loss falls along the plus sign, which is also that of its eq. 12.
+
+Mean-free traces, which the paper does not have: learning from the traces of the inputs less their means m, while the
+weights go on multiplying the traces themselves. With centred coordinates u = w . (trace - m) + c, gradient steps move w
+by the centred eligibility and c by that of the bias; the bias that belongs to them is c - w . m. So with e_w and e_b
+the eligibilities of synapses and bias:
+
+    centred     e_w - m e_b                                                    m is 0 for all other sources
+    update      w <- w + eta sum_k signal^k (e_w - m e_b)^k
+                bias <- bias + eta sum_k signal^k (e_b - m . (e_w - m e_b))^k
 """
 
 from __future__ import annotations
@@ -24,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from gemsnn.engine.protocol import Info, Simulation, State
+from gemsnn.engine.protocol import Info, Simulation, State, no_means
 from gemsnn.engine.randomness import Draws
 from gemsnn.model import Network, Parameters
 from gemsnn.model import spikes as spiking
@@ -73,6 +82,7 @@ class Learner:
         if state is None:
             self.time = 0
             self.log_weights = np.zeros(K)
+            self.means = no_means(network)
             self.processor_memory = np.zeros(rule.processor_memory(K))
             self.neuron_memory = np.zeros((network.n_hidden, rule.neuron_memory))
             self.history = np.zeros((network.memory, K, network.n_sources))  # the last steps, most recent first
@@ -84,6 +94,7 @@ class Learner:
         else:
             self.time, self.log_weights = state.time, state.log_weights
             self.processor_memory, self.neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
+            self.means = state.means
             self.history = state.kept["history"]
             self.eligibility = Eligibility(*(state.kept[name] for name in Eligibility._fields))
 
@@ -146,21 +157,29 @@ class Learner:
     def _update(self, signals: Array, post: Array, synaptic_trace: Array, somatic_trace: Array) -> None:
         network, eta = self.network, self.rule.learning_rate
         learned, eligibility = self.weights.copy(), self.eligibility
+        of_neurons = np.zeros((network.n_neurons, self.means.shape[1]))
+        means = np.concatenate([self.means, of_neurons])  # (n_sources, n_basis)
         for i in range(network.n_neurons):  # each neuron on its own: its post factor, its traces, its learning signal
             mask, signal = network.topology.mask[i, :, None], signals[i]
             eligibility.synaptic[:, i] += post[:, i, None, None] * synaptic_trace * mask
             eligibility.somatic[:, i] += post[:, i, None] * somatic_trace[:, i] * network.has_memory[i]
             eligibility.bias[:, i] += post[:, i]
-            learned.synaptic[i] += eta * np.tensordot(signal, eligibility.synaptic[:, i], axes=1)
+            centred = eligibility.synaptic[:, i] - means * mask * eligibility.bias[:, i, None, None]
+            of_bias = eligibility.bias[:, i] - np.tensordot(centred, means, axes=2)
+            learned.synaptic[i] += eta * np.tensordot(signal, centred, axes=1)
             learned.somatic[i] += eta * np.tensordot(signal, eligibility.somatic[:, i], axes=1)
-            learned.bias[i] += eta * (signal @ eligibility.bias[:, i])
+            learned.bias[i] += eta * (signal @ of_bias)
         self.weights = learned
+
+    def take_off(self, means: Array) -> None:
+        """From now on learn from the traces of the inputs less these means, (n_inputs, n_basis)."""
+        self.means = means.copy()
 
     def take(self) -> tuple[Parameters, State]:
         """Parameters, in the precision that they came in, and state."""
         kept = {"history": self.history, **self.eligibility._asdict()}
         memory = self.processor_memory.copy(), self.neuron_memory.copy()
-        state = State("reference", self.network, self.dtype, self.time, self.log_weights, *memory, kept)
+        state = State("reference", self.network, self.dtype, self.time, self.log_weights, *memory, kept, self.means)
         return self.parameters(), state
 
     def parameters(self) -> Parameters:

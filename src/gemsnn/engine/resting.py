@@ -8,6 +8,7 @@ numbers for all that was learned, the weights stay as they are and only spikes m
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from gemsnn.engine import protocol, running
 from gemsnn.engine.firing import LEAST_POTENTIAL, visible_log_probability, weigh
 from gemsnn.engine.jit import jit
-from gemsnn.engine.protocol import Info, State
+from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.running import run
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
@@ -56,7 +57,7 @@ class Learner:
         self._past = running.silence(self._weights, K)
         self._since_lesson = 0
         memories = np.zeros(rule.processor_memory(K)), np.zeros((network.n_hidden, rule.neuron_memory))
-        self._state = State("compiled", network, f, 0, np.zeros(K), *memories, {})
+        self._state = State("compiled", network, f, 0, np.zeros(K), *memories, {}, no_means(network))
         self._thresholds = np.zeros((1, K, network.n_neurons), dtype=f)
         self._potential, self._log_probability = np.zeros((1, K, V), dtype=f), np.zeros((K, V))
         self._free = np.zeros((0, V), dtype=np.uint8)
@@ -83,6 +84,13 @@ class Learner:
         infos = [self.step(*step) for step in zip(inputs, targets, uniforms, strict=True)]
         return Info(*(np.stack(values) for values in zip(*infos, strict=True)))
 
+    def take_off(self, means: NDArray[np.float64]) -> None:
+        """From now on learn from the traces of the inputs less these means, (n_inputs, n_basis)."""
+        if self._awake is None:
+            self._state = replace(self._state, means=means)
+        else:
+            self._awake.take_off(means)
+
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
         return (self._parameters, self._rested()) if self._awake is None else self._awake.take()
@@ -108,7 +116,8 @@ class Learner:
         order = (past.time[0] + np.arange(len(past.spikes))) % len(past.spikes)
         kept = {"inputs": past.inputs[order], "spikes": past.spikes[order]}
         memories = state.processor_memory, state.neuron_memory
-        return State(state.engine, state.network, state.dtype, int(past.time[0]), state.log_weights, *memories, kept)
+        time, means = int(past.time[0]), state.means
+        return State(state.engine, state.network, state.dtype, time, state.log_weights, *memories, kept, means)
 
     def _wake_up(self) -> None:
         self._awake = self._wake(self._parameters, self._rested())

@@ -51,6 +51,11 @@ class Runner:
         self._step = Step(self._spikes[0], self._potential[0])
         self._draws, self.time = draws, 0
 
+    @property
+    def spikes(self) -> NDArray[np.bool_]:
+        """(K, n_neurons): of the latest step."""
+        return self._step.spikes
+
     def begin(self, draws: Draws) -> None:
         """Silence before another recording, which has draws of its own."""
         running.forget(self._past)

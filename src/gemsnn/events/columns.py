@@ -25,6 +25,40 @@ class GuessWarning(UserWarning):
     """Columns of a recording are taken to mean something that the file does not say outright."""
 
 
+def events_without_names(table: NDArray[Any], name: str) -> Events:
+    """Events from (n, 4) numbers whose columns nobody named, if only one way to read them makes sense.
+
+    The polarity is the one column of only two values among -1, 0 and 1; the time is the one that never falls and holds
+    more different values than the others; x comes before y. All of it is said by a `GuessWarning`. Anything else is a
+    `DataError`.
+    """
+    problem = DataError(
+        f"{name}: {table.shape[1] if table.ndim == 2 else table.shape} columns without names, and it cannot be told "
+        "which is which; name them t (microseconds), x, y, p"
+    )
+    if table.ndim != 2 or table.shape[1] != 4 or len(table) < 2 or table.dtype.kind not in "iuf":
+        raise problem
+    values = [np.unique(column) for column in table.T]
+    signs = [i for i in range(4) if set(values[i].tolist()) in ({0, 1}, {-1, 1})]
+    rising = [i for i in range(4) if (np.diff(table[:, i].astype(np.float64)) >= 0).all()]
+    most = max(len(each) for each in values)
+    times = [i for i in rising if len(values[i]) == most and i not in signs]
+    if len(signs) != 1 or len(times) != 1 or sum(len(each) == most for each in values) != 1:
+        raise problem
+    x, y = (i for i in range(4) if i not in (*signs, *times))
+    order = {"t": times[0], "x": x, "y": y, "p": signs[0]}
+    numbered = {f"column {place + 1}": place for place in range(4)}
+    named = {key: f"column {place + 1}" for key, place in order.items()}
+    return _events(named, lambda key: _whole(table[:, numbered[key]]), name)
+
+
+def _whole(column: NDArray[Any]) -> NDArray[Any]:
+    """As whole numbers, if they are: an array of numbers has one type for all its columns."""
+    if column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all():
+        return column.astype(np.int64)
+    return column
+
+
 def events_from_columns(names: Iterable[str], column: Callable[[str], NDArray[Any]], name: str) -> Events:
     """Find time, x, y and polarity among named columns, in any order and capitals.
 
@@ -34,7 +68,6 @@ def events_from_columns(names: Iterable[str], column: Callable[[str], NDArray[An
     """
     names = list(names)
     found: dict[str, str] = {}
-    scale, unit = 1.0, "microseconds"
     for key, known in _NAMES.items():
         matches = [each for each in names if _UNIT.sub("", each.strip().lower()) in known]
         if len(matches) != 1:
@@ -42,6 +75,12 @@ def events_from_columns(names: Iterable[str], column: Callable[[str], NDArray[An
             there = ", ".join(names) or "no names"
             raise DataError(f"{name}: {what} for {key} among {there}; name the columns t (microseconds), x, y, p")
         found[key] = matches[0]
+    return _events(found, column, name)
+
+
+def _events(found: dict[str, str], column: Callable[[str], NDArray[Any]], name: str) -> Events:
+    """Events from the columns that were found for t, x, y and p."""
+    scale, unit = 1.0, "microseconds"
     t = np.asarray(column(found["t"]))
     if told := _UNIT.search(found["t"].strip().lower()):
         unit = told[1].replace("µ", "u")

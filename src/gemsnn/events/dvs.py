@@ -2,7 +2,10 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gemsnn.common.described import described
 
+
+@described
 class DVS(BaseModel):
     """The camera, the screen and the digit's path. Lengths are in sensor pixels, times in seconds unless named.
 

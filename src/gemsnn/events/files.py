@@ -2,6 +2,8 @@
 
 import stat
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
@@ -14,6 +16,13 @@ from gemsnn.events.records import DamageWarning
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
     """Read a regular file whole; anything else (a directory, a pipe, a file one may not read) is a `DataError`."""
+    with regular(path) as file:
+        return file.read_bytes()
+
+
+@contextmanager
+def regular(path: str | PathLike[str]) -> Iterator[Path]:
+    """A regular file that is about to be read; what goes wrong with that is a `DataError`."""
     file = Path(path)
     try:
         mode = file.stat().st_mode
@@ -21,7 +30,7 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
             raise DataError(f"{file}: this is a directory; give the recording's file (nothing read, byte 0)")
         if not stat.S_ISREG(mode):
             raise DataError(f"{file}: this is not a regular file; save the recording to disk first (byte 0)")
-        return file.read_bytes()
+        yield file
     except FileNotFoundError:
         raise DataError(f"{file}: there is no such file") from None
     except PermissionError:

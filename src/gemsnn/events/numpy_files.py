@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from gemsnn.errors import DataError
-from gemsnn.events.columns import events_from_columns
+from gemsnn.events.columns import events_from_columns, events_without_names
 from gemsnn.events.files import read_bytes
 from gemsnn.events.records import Events
 
@@ -30,7 +30,8 @@ def read_numpy(path: str | PathLike[str]) -> Events:
     """Read events from a `.npy` or `.npz` file.
 
     A structured array with fields t, x, y, p; or, in `.npz`, an array for each. Other names are guessed, and said (see
-    `gemsnn.events.GuessWarning`). Nothing in the file is run: pickled objects are refused.
+    `gemsnn.events.GuessWarning`), and so are the columns of an (n, 4) array without names. Nothing in the file is run:
+    pickled objects are refused.
 
     Returns
     -------
@@ -58,10 +59,7 @@ def read_numpy(path: str | PathLike[str]) -> Events:
     if only is not None and only.dtype.names is not None:
         return events_from_columns(only.dtype.names, only.__getitem__, name)
     if len(arrays) == 1:
-        raise DataError(
-            f"{name}: an array without names {only.shape if only is not None else ''}; save a structured array with "
-            "fields t, x, y, p, so that nobody has to guess the order of its columns"
-        )
+        return events_without_names(np.asarray(only), name)
     return events_from_columns(arrays, arrays.__getitem__, name)
 
 

@@ -14,10 +14,12 @@ A recording in order of time, or out of order by no more than the patience, give
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import DataError
 from gemsnn.events.binning import Preprocessing
 from gemsnn.events.records import EVENT_DTYPE, Events, as_events
@@ -27,6 +29,7 @@ from gemsnn.model.checks import whole_number
 LONGEST_GAP_US = 60_000_000
 
 
+@described
 class OnlineBinner:
     """Feeds on arrays of events of any size, as they arrive, and gives the steps that are complete.
 
@@ -45,6 +48,8 @@ class OnlineBinner:
     ----------
     steps
         How many steps were given since the last reset.
+    seen
+        How many events it has looked at since then.
     late
         How many events were left out because their step was complete.
 
@@ -86,6 +91,9 @@ class OnlineBinner:
         self.reset()
         self._place()  # compiled now, if ever
 
+    def _told(self) -> dict[str, Any]:
+        return {"n_inputs": self.preprocessing.n_inputs, "bin_us": self.preprocessing.bin_us, "steps": self.steps}
+
     def reset(self, keep_rest: bool = False) -> None:
         """Forget everything: the next event begins a recording.
 
@@ -102,6 +110,10 @@ class OnlineBinner:
     @property
     def steps(self) -> int:
         return int(self._state["next"][0])
+
+    @property
+    def seen(self) -> int:
+        return self._seen
 
     @property
     def late(self) -> int:

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gemsnn.common.described import described
 from gemsnn.common.files import replacing
 from gemsnn.common.splits import strata, stratified_share
 from gemsnn.errors import ConfigError, DataError, ShapeError
@@ -115,6 +116,7 @@ class Content(BaseModel):
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
+@described
 class Split:
     """The training or the test examples of a prepared file; spikes are read from disk when asked for."""
 
@@ -143,6 +145,11 @@ class Split:
         if n and not 0 < self.lengths.min() <= self.lengths.max() < MOST_STEPS:
             raise ValueError(f"{name} lengths are impossible")
         self._check_labels(n)
+
+    def _told(self) -> dict[str, Any]:
+        T = self.lengths
+        steps = f"{T.min()} to {T.max()}" if len(T) and T.min() < T.max() else int(T.max(initial=0))
+        return {"name": self.name, "examples": len(self), "steps": steps}
 
     def _check_labels(self, n: int) -> None:
         labels, n_classes = self.labels, len(self._content.classes)
@@ -240,6 +247,7 @@ class Split:
         return index % len(self)
 
 
+@described
 class PreparedData:
     """An open prepared file; made by `open_prepared`. May be pickled: the copy opens the file anew."""
 
@@ -282,6 +290,10 @@ class PreparedData:
             "grid": content.grid,
             "version": self._reader.version,
         }
+
+    def _told(self) -> dict[str, Any]:
+        numbers = {"train": len(self.train), "test": len(self.test), "n_inputs": self.n_inputs, "n_steps": self.n_steps}
+        return {"path": str(self.path), **numbers, "classes": self.classes, "grid": self.grid}
 
     def _check(self) -> None:
         """What must fit together."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from gemsnn.errors import DataError
 from gemsnn.events import aedat, nmnist
+from gemsnn.events.faery_files import read_faery
 from gemsnn.events.hdf5 import read_hdf5
 from gemsnn.events.numpy_files import read_numpy
 from gemsnn.events.records import Events
@@ -31,6 +32,8 @@ READERS: dict[str, Reader] = {
     ".npz": Reader(read_numpy),
     ".h5": Reader(read_hdf5),
     ".hdf5": Reader(read_hdf5),
+    ".raw": Reader(read_faery),
+    ".aedat4": Reader(read_faery),
 }
 
 
@@ -48,7 +51,7 @@ def read_recording(path: str | PathLike[str]) -> Events:
     """Read a recording with the reader that its ending asks for.
 
     `.aedat` or `.dat` is AEDAT 1.0 and 2.0, `.bin` N-MNIST, `.csv` or `.txt` text, `.npy` or `.npz` NumPy, `.h5` or
-    `.hdf5` HDF5.
+    `.hdf5` HDF5; with the extra `faery`, `.raw` is EVT 2.0 and 3.0, `.aedat4` AEDAT 4.0.
 
     Returns
     -------

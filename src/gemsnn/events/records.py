@@ -43,7 +43,8 @@ def as_events(array: Any, name: str = "events", *, check_polarity: bool = True) 
         if check_polarity:
             _check_polarity(array["p"], name)
         return array
-    missing = [field for field in ("x", "y", "t", "p") if field not in array.dtype.names]
+    known = array.dtype.fields or {}  # with titles: in faery's arrays "p" is one
+    missing = [field for field in ("x", "y", "t", "p") if field not in known]
     if missing:
         raise DataError(
             f"{name}: field {', '.join(missing)} is missing (there are {', '.join(array.dtype.names)}); "

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.errors import DataError
-from gemsnn.events.columns import events_from_columns
+from gemsnn.events.columns import events_from_columns, events_without_names
 from gemsnn.events.files import read_bytes
 from gemsnn.events.records import Events
 
@@ -16,7 +16,8 @@ def read_text(path: str | PathLike[str]) -> Events:
     """Read events from a text file whose first line names the columns, such as `t,x,y,p`.
 
     Columns are separated by commas, semicolons, tabs or spaces; a `#` before the first line's names, and further
-    columns, do not matter. See `gemsnn.events.GuessWarning` for names other than t, x, y, p.
+    columns, do not matter. See `gemsnn.events.GuessWarning` for names other than t, x, y, p, and for four columns
+    without names.
 
     Returns
     -------
@@ -32,7 +33,9 @@ def read_text(path: str | PathLike[str]) -> Events:
     first = first.strip().lstrip("#").strip()
     delimiter = next((sign for sign in ",;\t" if sign in first), None)
     names = [part.strip().strip('"') for part in first.split(delimiter)]
-    if not first or all(_is_number(part) for part in names):
+    if first and all(_is_number(part) for part in names):
+        return events_without_names(_table(text, delimiter, name), name)
+    if not first:
         raise DataError(
             f"{name}: the first line must name the columns, and is {first[:60]!r}; put a line like t,x,y,p on top "
             "(t in microseconds)"
@@ -50,6 +53,14 @@ def read_text(path: str | PathLike[str]) -> Events:
         raise DataError(f"{name}: column {wanted!r} holds no numbers: {problem}") from None
 
     return events_from_columns(names, column, name)
+
+
+def _table(text: str, delimiter: str | None, name: str) -> NDArray[np.generic]:
+    """All columns of a text without names."""
+    try:
+        return np.loadtxt(io.StringIO(text), delimiter=delimiter, ndmin=2)
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"{name}: not a table of numbers: {error}") from None
 
 
 def _is_number(text: str) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gemsnn.common.described import described
 from gemsnn.common.validation import complaint
 from gemsnn.errors import ConfigError
 from gemsnn.training import DecoderSettings, TrainingConfig
@@ -31,6 +32,7 @@ class Reading(StrEnum):
     """The model's own posterior."""
 
 
+@described
 class Protocol(BaseModel):
     """Everything that decides the results of a reproduction, given the data."""
 
@@ -54,6 +56,10 @@ class Protocol(BaseModel):
     """Memory of the eligibility."""
     visible_memory: bool = True
     """Whether the read-out neurons remember their own spikes, as all neurons of the paper do."""
+    lateral_outputs: bool = False
+    """Whether the read-out neurons feed each other; those of the paper do not."""
+    initial_uniform: float | None = Field(default=None, gt=0)
+    """Draw all initial weights and biases from - to + this; if not given, as ``Network.init`` does."""
     epochs: int = Field(default=3, ge=1)
     """Passes over the training examples."""
     validation_fraction: float = Field(default=0.1, gt=0, lt=1)
@@ -66,6 +72,8 @@ class Protocol(BaseModel):
     """Shares of the run after which the network is evaluated on validation and test examples."""
     realisations: Positive = 20
     """Realisations of the hidden neurons behind a log-likelihood, and behind the likelihood decoder."""
+    likelihood_mean: Literal["probability", "log-probability"] = "probability"
+    """What is averaged over the realisations to give a log-likelihood."""
     few_compartments: Positive = 2
     """K^I of the paper's Figure 4."""
     curves: tuple[Positive, Positive] = (1, 20)
@@ -122,6 +130,15 @@ class Protocol(BaseModel):
             raise ConfigError(f"protocol: {complaint(error, cls)}") from None
 
     @property
+    def choices(self) -> str:
+        """Whose: the paper's text, the first author's public code, or others."""
+        papers = {name: Protocol.model_fields[name].default for name in PUBLISHED_CODE}
+        own = {name: getattr(self, name) for name in PUBLISHED_CODE}
+        if own == PUBLISHED_CODE:
+            return "the published code"
+        return "the paper's text" if own == papers else "other choices"
+
+    @property
     def n_runs(self) -> int:
         return len(self.compartments) * len(self.seeds)
 
@@ -141,6 +158,9 @@ class Protocol(BaseModel):
             n_compartments=n_compartments,
             rule={"learning_rate": self.learning_rate, "kappa": self.kappa, "gamma": self.gamma},
             visible_memory=self.visible_memory,
+            topology={"lateral": self.lateral_outputs},
+            initial_uniform=self.initial_uniform,
+            likelihood_mean=self.likelihood_mean,
             epochs=self.epochs,
             validation_fraction=self.validation_fraction,
             likelihood_samples=self.realisations,
@@ -169,5 +189,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "per_class": (100, 40),
     },
 }
+
+PUBLISHED_CODE: dict[str, Any] = {
+    "lateral_outputs": True,
+    "initial_uniform": 0.1,
+    "likelihood_mean": "log-probability",
+}
+"""What the first author's code of 2020 (hrjang357/multi-sample-SNN) does otherwise than the paper says."""
 
 QUICK, FULL = Protocol.make("quick"), Protocol.make("full")

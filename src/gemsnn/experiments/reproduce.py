@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gemsnn.common.described import described
 from gemsnn.common.files import write_whole
 from gemsnn.events import PreparedData, open_prepared
 from gemsnn.experiments import figures
@@ -24,6 +25,7 @@ from gemsnn.plot.panels import save
 from gemsnn.training import RunDirectory, read_config
 
 
+@described
 @dataclass(frozen=True)
 class Plan:
     """What a reproduction consists of."""
@@ -121,6 +123,7 @@ def _described(data: PreparedData, again: bool, protocol: Protocol) -> dict[str,
     }
 
 
+@described
 @dataclass(frozen=True)
 class Finished:
     """What a reproduction left."""

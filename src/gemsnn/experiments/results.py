@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
 from gemsnn._version import __version__
+from gemsnn.common.described import described
 from gemsnn.common.files import write_whole
 from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import DataError
@@ -87,6 +88,7 @@ class Measured:
         return max(range(len(self.records)), key=worth)
 
 
+@described
 @dataclass(frozen=True)
 class Results:
     """The runs that are done, and what they were."""

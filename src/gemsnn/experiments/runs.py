@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from gemsnn.common.described import described
 from gemsnn.common.files import write_whole
 from gemsnn.common.sealed import BrokenSealError, seal, unseal
 from gemsnn.errors import ConfigError, DataError
@@ -24,6 +25,7 @@ from gemsnn.training.pace import Pace
 WAIT_SECONDS = 0.5  # between looks at a run that another process holds
 
 
+@described
 class Note(NamedTuple):
     """How far something is, for the display."""
 
@@ -37,6 +39,7 @@ class Note(NamedTuple):
     """In a word or two, where it is not just at work."""
 
 
+@described
 class Found(NamedTuple):
     """The figure to show of something that is done."""
 
@@ -77,6 +80,7 @@ class Work(Protocol):
         """Of what is done: the figure to show."""
 
 
+@described
 @dataclass(frozen=True)
 class Run:
     """A training run: what to train, on what, where.
@@ -171,6 +175,7 @@ class _Teller:
         self._tell(Note(trainer.position / trainer.total, *times))
 
 
+@described
 @dataclass(frozen=True)
 class Measurement:
     """A function's answer for some arguments, kept in a file. What is not finished is begun anew."""

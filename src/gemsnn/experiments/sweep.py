@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gemsnn._version import __version__
+from gemsnn.common.described import described
 from gemsnn.common.files import write_whole
 from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, GemsnnError
@@ -28,6 +29,7 @@ NOTE_SECONDS = 1.0  # between notes of how far a run is
 PARENT_SECONDS = 0.2  # between looks whether the parent is there
 
 
+@described
 class Ended(NamedTuple):
     """How a run ended."""
 

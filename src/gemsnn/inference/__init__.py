@@ -3,7 +3,7 @@
 from gemsnn.inference.anytime import AnytimePrediction, Decisions, predict_anytime
 from gemsnn.inference.decoders import DECODERS, Answer, Decoder, as_decoder
 from gemsnn.inference.evidence import PatternReader, class_patterns
-from gemsnn.inference.guarantee import Guarantee, SetDecisions, calibrate
+from gemsnn.inference.guarantee import Guarantee, SetDecisions, SmallSet, calibrate
 from gemsnn.inference.labels import LabelPrediction, predict_labels
 from gemsnn.inference.likelihood import log_likelihood
 from gemsnn.inference.prediction import Prediction, predict
@@ -24,6 +24,7 @@ __all__ = [
     "PatternReader",
     "Prediction",
     "SetDecisions",
+    "SmallSet",
     "StoppingRule",
     "Verdict",
     "as_decoder",

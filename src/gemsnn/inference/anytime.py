@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError
 from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.prediction import check, runs
@@ -15,6 +16,7 @@ from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import whole_number
 
 
+@described
 class Decisions(NamedTuple):
     """Of N sequences, each answered at a time of its own."""
 
@@ -24,6 +26,7 @@ class Decisions(NamedTuple):
     hidden_spikes: NDArray[np.float64]  #: (N,): spent until then, all compartments together
 
 
+@described
 class AnytimePrediction(NamedTuple):
     """Of N sequences, C classes, T time steps; entry t is the answer after t + 1 steps. One sequence has no axis N."""
 

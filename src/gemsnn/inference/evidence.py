@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
+from gemsnn.engine.firing import circuit_table
+from gemsnn.engine.patterns import log_probabilities
 from gemsnn.engine.simulate import simulate
 from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.sampling import Keys, draws
 from gemsnn.model import Network, Parameters
-from gemsnn.model.spikes import log_probability, probability
+from gemsnn.model.spikes import probability
 
 
 class Evidence(NamedTuple):
@@ -84,11 +87,11 @@ def _pattern_evidence(
         reader = PatternReader(network, parameters, len(patterns))
         steps = (reader.step(run.visible_potential[:, t], patterns[:, t]) for t in range(T))
         return Evidence(steps, hidden_spikes(network, run.spikes))
-    each, spikes, circuits = np.empty((T, N, K, len(patterns))), np.zeros((N, T)), network.circuits.visible
+    each, spikes, clamped = np.empty((T, N, K, len(patterns))), np.zeros((N, T)), ClampedReader(network)
     for c, pattern in enumerate(patterns):
         run = simulate(network, parameters, inputs, K, draws_of, np.repeat(pattern[None], N, axis=0), threads)
-        of_class = log_probability(circuits, run.visible_potential, pattern[:, None, :]).sum(axis=-1)  # (N, T, K)
-        each[..., c] = of_class.transpose(1, 0, 2)
+        for t in range(T):
+            each[t, ..., c] = clamped.step(run.visible_potential[:, t], pattern[t])
         spikes += hidden_spikes(network, run.spikes) / len(patterns)
     return Evidence(iter(each), spikes)
 
@@ -129,6 +132,22 @@ def run_for_labels(
     return Evidence(map(step, range(inputs.shape[1])), hidden_spikes(network, run.spikes))
 
 
+class ClampedReader:
+    """How probable desired spikes are at a step, where the visible neurons have been clamped to them all along."""
+
+    def __init__(self, network: Network) -> None:
+        self._circuits = circuit_table(network.circuits.visible)
+        self._no_drive = np.zeros((0, network.n_visible))
+
+    def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """(..., K): from potentials (..., K, n_visible) and desired spikes (n_visible,)."""
+        found = np.empty((*potential.shape[:-1], 1))
+        rows = potential.reshape(-1, potential.shape[-1])
+        log_probabilities(self._circuits, rows, self._no_drive, desired[None], found.reshape(-1, 1))
+        return found[..., 0]
+
+
+@described
 class PatternReader:
     """Step by step, how probable each class's desired spikes are, from one run with silent visible neurons.
 
@@ -137,37 +156,48 @@ class PatternReader:
     """
 
     def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
-        first = network.n_hidden
-        self._circuits = network.circuits.visible
-        self._filters = network.synaptic_filter, network.somatic_filter
-        self._synaptic = parameters.synaptic[first:, network.n_inputs + first :].astype(np.float64)  # (V, V, n_basis)
-        self._somatic = parameters.somatic[first:].astype(np.float64)  # (V, n_basis)
-        self._remember = bool(self._synaptic.any() or self._somatic.any())
-        self._past = np.zeros((network.memory, n_classes, network.n_visible))  # the latest spikes first
+        self._circuits = circuit_table(network.circuits.visible)
+        self._drive = _VisibleDrive(network, parameters, n_classes)
 
     def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
         """(..., K, C): from potentials (..., K, n_visible) and the desired spikes of this step, (C, n_visible)."""
-        u: NDArray[np.float64] = potential.astype(np.float64)
-        found: NDArray[np.float64]
-        if self._remember:
-            own = u[..., None, :] + self._own_drive()
-            self._past = np.concatenate([desired[None], self._past[:-1]])
-            found = log_probability(self._circuits, own, desired).sum(axis=-1)
-            return found
-        # A spike in place of silence changes a log-probability by the potential; so does the spike of a circuit, whose
-        # "silence" is the normalisation of its SoftMax.
-        silence = log_probability(self._circuits, u, np.zeros(u.shape[-1])).sum(axis=-1, keepdims=True)
-        found = silence + u @ desired.T
+        found = np.empty((*potential.shape[:-1], len(desired)))
+        rows = potential.reshape(-1, potential.shape[-1])
+        log_probabilities(self._circuits, rows, self._drive.step(desired), desired, found.reshape(-1, len(desired)))
         return found
 
-    def _own_drive(self) -> NDArray[np.float64]:
-        """(C, n_visible): what the desired spikes so far add to the visible potentials."""
-        synaptic, somatic = (
-            np.einsum("bd,dcv->cvb", filter_.taps, self._past[: filter_.duration]) for filter_ in self._filters
-        )
-        drive: NDArray[np.float64] = np.einsum("cjb,ijb->ci", synaptic, self._synaptic)
-        drive += np.einsum("cib,ib->ci", somatic, self._somatic)
-        return drive
+
+class _VisibleDrive:
+    """What the desired spikes of each class so far add to the potentials of the visible neurons."""
+
+    def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
+        first, n = network.n_hidden, network.n_visible
+        synaptic = parameters.synaptic[first:, network.n_inputs + first :].astype(np.float64)  # (n, n, n_basis)
+        somatic = parameters.somatic[first:].astype(np.float64)  # (n, n_basis)
+        # What a spike so many steps ago adds: to the neuron itself, and to others if there are synapses.
+        self._own = np.zeros((network.memory, n))
+        self._own[: network.somatic_filter.duration] = network.somatic_filter.taps.T @ somatic.T
+        self._others: NDArray[np.float64] | None = None
+        if synaptic.any():
+            others = np.zeros((network.memory, n, n))  # lag, from, to
+            others[: network.synaptic_filter.duration] = np.einsum(
+                "bd,ijb->dji", network.synaptic_filter.taps, synaptic
+            )
+            self._others = others.reshape(-1, n)
+        self._nothing = np.zeros((0, n))
+        self._remember = bool(self._own.any() or synaptic.any())
+        self._past = np.zeros((n_classes, network.memory if self._remember else 0, n))  # the latest spikes first
+
+    def step(self, desired: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """(C, n_visible) at this step, or nothing at all; then come the desired spikes (C, n_visible) of this step."""
+        if not self._remember:
+            return self._nothing
+        drive: NDArray[np.float64] = (self._past * self._own).sum(axis=1)
+        if self._others is not None:
+            drive += self._past.reshape(len(self._past), -1) @ self._others
+        self._past[:, 1:] = self._past[:, :-1]
+        self._past[:, 0] = desired
+        return np.ascontiguousarray(drive)  # the kernel is compiled for one layout
 
 
 def hidden_spikes(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -31,8 +31,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.inference.anytime import AnytimePrediction
+from gemsnn.inference.stopping import Verdict
 from gemsnn.model.checks import number, whole_number
 
 Answers = AnytimePrediction | Sequence[AnytimePrediction]
@@ -42,6 +44,7 @@ ALPHA = 0.1
 CHECKPOINTS = 10
 
 
+@described
 class SetDecisions(NamedTuple):
     """Of N sequences and C classes, each stopped at a time of its own."""
 
@@ -57,6 +60,7 @@ class SetDecisions(NamedTuple):
         return counts
 
 
+@described
 @dataclass(frozen=True)
 class Guarantee:
     """What :func:`gemsnn.inference.calibrate` found: with it, answers become sets of classes.
@@ -142,6 +146,31 @@ class Guarantee:
         members = np.take_along_axis(members, last[..., None, None], axis=-2)[..., 0, :]
         spent = answers.hidden_spikes.cumsum(axis=-1)
         return SetDecisions(members, then(answers.classes), last + 1, then(spent))
+
+
+@dataclass(frozen=True)
+class SmallSet:
+    """Stop as soon as the set of a guarantee has no more than ``size`` classes: a rule for streams.
+
+    It says what :meth:`Guarantee.stop` says of the whole recording.
+    """
+
+    guarantee: Guarantee
+    size: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number("size", self.size, 1)
+
+    def start(self, n_classes: int) -> NDArray[np.bool_]:
+        return np.ones(n_classes, dtype=np.bool_)
+
+    def update(
+        self, state: NDArray[np.bool_], step: int, probabilities: NDArray[np.float64], ended: bool = False
+    ) -> tuple[NDArray[np.bool_], Verdict]:
+        if ended or step in self.guarantee.checkpoints:
+            state = state & self.guarantee.allows(step, probabilities, ended=ended)
+        classes = tuple(np.flatnonzero(state).tolist())
+        return state, Verdict(len(classes) <= self.size, classes)
 
 
 def calibrate(

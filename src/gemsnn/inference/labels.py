@@ -7,12 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.evidence import run_for_labels
 from gemsnn.inference.prediction import check, read
 from gemsnn.model import Network, Parameters
 
 
+@described
 class LabelPrediction(NamedTuple):
     """Of N sequences and C labels, any number of which can hold."""
 

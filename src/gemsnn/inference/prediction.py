@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ShapeError
 from gemsnn.inference.decoders import Decoder, as_decoder
 from gemsnn.inference.evidence import Evidence, run_for
@@ -16,6 +17,7 @@ from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array, whole_number
 
 
+@described
 class Prediction(NamedTuple):
     """Of N sequences and C classes."""
 
@@ -57,8 +59,8 @@ def predict(
         (C, T, n_visible): desired output of each class. Default: :func:`gemsnn.inference.class_patterns`. A decoder of
         freely running neurons, like ``"vote"``, reads neuron c as class c and ignores it.
     seed
-        With the sequence itself it decides the random draws: the same sequence has the same answer in any company and
-        at any place (but for the rounding of matrix products), and equal sequences have equal answers.
+        With the sequence itself it decides the random draws: the same sequence has the same answer, to the bit, in any
+        company and at any place, and equal sequences have equal answers.
     keys
         N whole numbers: keys of the draws, in place of those that follow from the sequences
         (:func:`gemsnn.inference.recording_key`); so a live stream's answers are computed once more.

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.engine.runner import Runner
 from gemsnn.inference.decoders import Decoder
-from gemsnn.inference.evidence import PatternReader, hidden_see_visible
+from gemsnn.inference.evidence import ClampedReader, PatternReader, hidden_see_visible
 from gemsnn.model import Network, Parameters
-from gemsnn.model.spikes import log_probability
 
 
 class StepAnswer(NamedTuple):
@@ -65,8 +64,14 @@ class Stepwise:
             runs = network.n_visible if self._apart else 1
             self.parameters = parameters
             self._runners = [Runner(network, parameters, K, draws(), clamped=not free) for _ in range(runs)]
+        self._clamped = ClampedReader(network)
         self._reader = PatternReader(network, self.parameters, network.n_visible)
         self._state = self.decoder.start((K, network.n_visible))
+
+    @property
+    def spikes(self) -> NDArray[np.bool_]:
+        """(K, n_neurons): of the latest step, of the first run; the next step writes over it."""
+        return self._runners[0].spikes
 
     def step(self, inputs_t: NDArray[np.uint8]) -> StepAnswer:
         """The answer after one more step of (n_inputs,) spikes."""
@@ -83,10 +88,10 @@ class Stepwise:
         return evidence, float(np.count_nonzero(spikes[:, :n_hidden]))
 
     def _evidence_apart(self, inputs_t: NDArray[np.uint8]) -> tuple[NDArray[Any], float]:
-        circuits, hidden_spikes = self.network.circuits.visible, 0.0
+        hidden_spikes = 0.0
         each = np.empty((self.n_compartments, len(self._runners)))
         for c, (runner, desired) in enumerate(zip(self._runners, self._desired, strict=True)):
             spikes, potential = runner.step(inputs_t, desired)
-            each[:, c] = log_probability(circuits, potential, desired).sum(axis=-1)
+            each[:, c] = self._clamped.step(potential, desired)
             hidden_spikes += np.count_nonzero(spikes[:, : self.network.n_hidden]) / len(self._runners)
         return each, hidden_spikes

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError
 from gemsnn.model.checks import number, whole_number
 
 
+@described
 class Verdict(NamedTuple):
     """What a stopping rule says after a step."""
 

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.engine import engine_named
 from gemsnn.engine.protocol import State
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.errors import ConfigError, ShapeError
+from gemsnn.learning.means import TraceMeans
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array, uniform_array, whole_number
 from gemsnn.rules import Communication, Rule
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class LearnResult:
     """What learning from a sequence of T steps with K compartments gives.
@@ -43,6 +46,10 @@ class LearnResult:
     hidden: NDArray[np.bool_]
     messages: Communication | None = None
 
+    def _told(self) -> dict[str, Any]:
+        T, K = self.importance.shape
+        return {"steps": T, "compartments": K, "log_likelihood": float(self.log_likelihood.sum(axis=0).mean())}
+
 
 def learn(
     network: Network,
@@ -58,6 +65,7 @@ def learn(
     example: int = 0,
     threads: int = 1,
     state: State | None = None,
+    means: TraceMeans | None = None,
 ) -> LearnResult:
     """Learn to produce ``targets`` in response to ``inputs``; the weights change at every step.
 
@@ -81,6 +89,9 @@ def learn(
         Of the compiled engine; the result does not depend on it.
     state
         ``result.state`` of an earlier call, to go on where it stopped.
+    means
+        :class:`gemsnn.TraceMeans`, taken off the traces of the inputs while learning; not given: those of ``state``, or
+        none. They stay as they are during the call: ``means.after(network, inputs)`` are those of the next.
 
     Examples
     --------
@@ -104,9 +115,11 @@ def learn(
         uniforms = uniform_array("uniforms", uniforms, {"T": T, "K": K, "n_hidden": network.n_hidden})
     if state is not None:
         _check_state(state, engine, network, parameters, rule, K)
+    if means is not None:
+        means.check(network)
     result = learn_unchecked(
         network, parameters, rule, clean_inputs, clean_targets, K, seed, uniforms, engine,
-        example=example, threads=threads, state=state,
+        example=example, threads=threads, state=state, means=means,
     )  # fmt: skip
     # Every update moves the bias, so the other weights need no look.
     check_finite(rule.learning_rate, "learning diverged", result.log_likelihood, result.parameters.bias)
@@ -135,6 +148,7 @@ def learn_unchecked(
     example: int = 0,
     threads: int = 1,
     state: State | None = None,
+    means: TraceMeans | None = None,
     overwrite: bool = False,
 ) -> LearnResult:
     """:func:`learn` for inner loops: trusts its arguments (spikes as uint8 or bool, contiguous).
@@ -147,6 +161,8 @@ def learn_unchecked(
     learner = engine_named(engine).learner(
         network, parameters, rule, n_compartments, state=state, steps=len(inputs), overwrite=overwrite, threads=threads
     )  # fmt: skip
+    if means is not None:
+        learner.take_off(means.value)
     info = learner.run(inputs, targets, uniforms)
     learned, new_state = learner.take()
     return LearnResult(

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.engine import engine_named
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.learning.learn import check_finite
+from gemsnn.learning.means import TraceMeans
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array, whole_number
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
 from gemsnn.rules import Rule
 
 _DRAWS_AHEAD = 64  # steps drawn at a time
+_BETWEEN_MEANS = 64  # steps after which the means of the traces move
 
 
+@described
 class StreamInfo(NamedTuple):
     """What one step is worth knowing for."""
 
@@ -31,6 +35,7 @@ class StreamInfo(NamedTuple):
     probabilities: NDArray[np.float64]  #: (n_visible,): SoftMax of the votes
 
 
+@described
 class Stream:
     """A network that lives on: it learns when a step has a target, and runs freely when it has none.
 
@@ -47,6 +52,9 @@ class Stream:
         Key of the random draws; ``example`` is that of the steps before the first reset, and counts on.
     engine
         ``"compiled"`` or ``"reference"``.
+    means
+        :class:`gemsnn.TraceMeans` to begin with, taken off the traces of the inputs while learning; they move every 64
+        steps, and each step counts, with a target or without. Not given: none are taken off.
 
     Examples
     --------
@@ -71,13 +79,21 @@ class Stream:
         threads: int = 1,
         *,
         example: int = 0,
+        means: TraceMeans | None = None,
     ) -> None:
         network.check_parameters(parameters)
         self.network, self.rule = network, rule
         self.n_compartments = whole_number("n_compartments", n_compartments, 1)
         self._seed, self._example = whole_number("seed", seed, 0), whole_number("example", example, 0)
         self._engine, self._threads = engine_named(engine), whole_number("threads", threads, 1)
+        if means is not None:
+            means.check(network)
+        self.means = means
+        self._since_means, self._spikes_since_means = 0, np.zeros(network.n_inputs, dtype=np.int64)
         self._begin(parameters)
+
+    def _told(self) -> dict[str, Any]:
+        return {"network": self.network, "rule": self.rule, "n_compartments": self.n_compartments, "time": self.time}
 
     def _begin(self, parameters: Parameters) -> None:
         network, K = self.network, self.n_compartments
@@ -86,6 +102,8 @@ class Stream:
         self._importance = np.full(K, 1 / K)
         self._uniforms = Uniforms(self._seed, self._example, K, network.n_hidden, network.n_visible)
         self._learner = self._engine.learner(network, parameters, self.rule, K, free=True, threads=self._threads)
+        if self.means is not None:
+            self._learner.take_off(self.means.value)
 
     @property
     def parameters(self) -> Parameters:
@@ -108,6 +126,8 @@ class Stream:
         uniforms_t = self._ahead[self.time % _DRAWS_AHEAD]
         spikes, log_likelihood, log_weights, importance = self._learner.step(x, target, uniforms_t)
         self.time += 1
+        if self.means is not None:
+            self._move_means(self.means, x)
         check_finite(self.rule.learning_rate, f"learning diverged at step {self.time}", log_likelihood, importance)
         self._importance = importance
         if target is None:
@@ -118,6 +138,16 @@ class Stream:
             self.time, spikes, log_likelihood, log_weights, importance,
             self._counts.copy(), votes, vote_probabilities(votes),
         )  # fmt: skip
+
+    def _move_means(self, means: TraceMeans, x: NDArray[np.uint8]) -> None:
+        self._spikes_since_means += x
+        self._since_means += 1
+        if self._since_means == _BETWEEN_MEANS:
+            # A stream goes on: in the end, a spike adds the whole area of each filter to its traces.
+            area = self.network.synaptic_filter.taps.sum(axis=1)
+            self.means = means.moved(self._spikes_since_means[:, None] * area / _BETWEEN_MEANS)
+            self._learner.take_off(self.means.value)
+            self._since_means, self._spikes_since_means[:] = 0, 0
 
     def votes(self) -> NDArray[np.int64]:
         """(n_visible,): votes of the compartments so far, from the free-running steps since the last reset."""

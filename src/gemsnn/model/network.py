@@ -142,6 +142,7 @@ class Network:
         weight_scale: float = 1.0,
         hidden_bias: float = -2.0,
         visible_bias: float = 0.0,
+        uniform: float | None = None,
         dtype: DTypeLike = np.float32,
     ) -> Parameters:
         """Draw initial parameters.
@@ -149,16 +150,21 @@ class Network:
         Synaptic weights are normal with standard deviation ``weight_scale / sqrt(fan_in * n_basis)``, so that the
         spread of the potentials does not depend on the network's size; self-memory starts at 0. The default hidden
         bias makes hidden neurons fire in about one step of eight before anything is learned.
+
+        With ``uniform`` all of them, self-memory and biases too, are drawn from -uniform to +uniform instead.
         """
         whole_number("seed", seed, 0)
         for name, value in (
-            ("weight_scale", weight_scale), ("hidden_bias", hidden_bias), ("visible_bias", visible_bias)
+            ("weight_scale", weight_scale), ("hidden_bias", hidden_bias), ("visible_bias", visible_bias),
+            ("uniform", 0.0 if uniform is None else uniform),
         ):  # fmt: skip
             if abs(number(name, value)) > LARGEST_INITIAL:
                 raise ConfigError(f"{name} = {shown(value)}: must lie within {LARGEST_INITIAL:g}")
         mask = self.topology.mask
         n_basis = self.synaptic_filter.n_basis
         memory.require(np.dtype(dtype).itemsize * mask.size * n_basis, f"{mask.size * n_basis:,} weights")
+        if uniform is not None:
+            return self._draw_uniform(seed, uniform, dtype)
         scale = weight_scale / np.sqrt(np.maximum(mask.sum(axis=1), 1) * n_basis)
         synaptic, draws = np.zeros((*mask.shape, n_basis), dtype=dtype), np.random.default_rng(seed)
         for i in range(self.n_neurons):  # drawn row by row: all at once would take twice the memory of the weights
@@ -170,6 +176,15 @@ class Network:
             somatic=np.zeros((self.n_neurons, self.somatic_filter.n_basis), dtype=dtype),
             bias=bias.astype(dtype),
         )
+
+    def _draw_uniform(self, seed: int, size: float, dtype: DTypeLike) -> Parameters:
+        rng, mask = np.random.default_rng(seed), self.topology.mask
+        synaptic = np.zeros((*mask.shape, self.synaptic_filter.n_basis), dtype=dtype)
+        for row, exists in zip(synaptic, mask, strict=True):
+            row[exists] = rng.uniform(-size, size, row.shape)[exists]
+        somatic = rng.uniform(-size, size, (self.n_neurons, self.somatic_filter.n_basis)) * self.has_memory[:, None]
+        bias = rng.uniform(-size, size, self.n_neurons)
+        return Parameters(synaptic, somatic.astype(dtype), bias.astype(dtype))
 
     def check_parameters(self, parameters: Parameters) -> None:
         """Refuse parameters that do not belong to this network, naming the field and both shapes."""

@@ -35,9 +35,14 @@ class FullyConnected(Graph):
     """The paper's: see :meth:`Topology.fully_connected`."""
 
     kind = "fully-connected"
+    lateral: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.lateral, bool):
+            raise ConfigError(f"lateral must be true or false, got {shown(self.lateral)}")
 
     def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
-        return Topology.fully_connected(n_inputs, n_hidden, n_visible)
+        return Topology.fully_connected(n_inputs, n_hidden, n_visible, self.lateral)
 
 
 @dataclass(frozen=True)

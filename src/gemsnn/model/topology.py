@@ -102,10 +102,14 @@ class Topology:
         return int(self._fewer[0][place]), int(self._fewer[1][place])
 
     @classmethod
-    def fully_connected(cls, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
-        """The paper's graph: inputs to all neurons, hidden to all other neurons, nothing out of the visible ones."""
+    def fully_connected(cls, n_inputs: int, n_hidden: int, n_visible: int, lateral: bool = False) -> Topology:
+        """The paper's graph: inputs to all neurons, hidden to all other neurons, nothing out of the visible ones.
+
+        With ``lateral`` visible neurons also feed each other.
+        """
         mask = _empty_mask(n_inputs, n_hidden, n_visible)
         mask[:, : n_inputs + n_hidden] = True
+        mask[n_hidden:, n_inputs + n_hidden :] = lateral
         np.fill_diagonal(mask[:, n_inputs:], False)
         return cls(n_inputs, n_hidden, n_visible, mask)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 
 def count_votes(counts: NDArray[Any]) -> NDArray[np.int64]:
@@ -33,5 +32,11 @@ def decide(votes: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
 
 def vote_probabilities(votes: NDArray[Any]) -> NDArray[np.float64]:
     """SoftMax of the votes, (..., C)."""
-    probabilities: NDArray[np.float64] = softmax(np.asarray(votes, dtype=np.float64), axis=-1)
-    return probabilities
+    return softmax(np.asarray(votes, dtype=np.float64))
+
+
+def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """SoftMax of scores (..., C). SciPy's takes ten times as long for a handful of numbers, as a live step has them."""
+    odds: NDArray[np.float64] = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    odds /= odds.sum(axis=-1, keepdims=True)
+    return odds

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.plot.axes import COLOURS, MARKERS, as_shares, finish, on
 
@@ -29,6 +30,7 @@ SHARES = ("accuracy", "exact_match")
 POSITIVE = ("ece", "nll", "brier", "van_rossum", "hidden_spikes_per_step")
 
 
+@described
 class Curve(NamedTuple):
     """A line through (n,) points, and what to shade around it."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.inference import AnytimePrediction, Guarantee, calibrate, predict_anytime, recording_key
 from gemsnn.inference.guarantee import checkpoints_of
@@ -26,6 +27,7 @@ from gemsnn.training.randomness import Purpose, shuffled
 SplitName = Literal["train", "test"]
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A guarantee and where it comes from.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gemsnn.common.files import remove_partial_files, sync_directory, writing
 from gemsnn.common.words import shown
 from gemsnn.errors import CheckpointError
+from gemsnn.learning import TraceMeans
 from gemsnn.model import Parameters
 from gemsnn.training.formats import CheckpointHeader, FormatError, check_fields
 from gemsnn.training.tensors import DamagedFileError, read_tensors, write_tensors
@@ -96,7 +97,8 @@ def _read(path: Path) -> Checkpoint:
         check_fields(header, CheckpointHeader)
         progress = Progress(**header["state"])
         total = _parameters("weight_sum", tensors) if progress.averaged else None
-        state = TrainingState(_parameters("parameters", tensors), progress, total)
+        means = TraceMeans(tensors["means"], progress.position) if "means" in tensors else None
+        state = TrainingState(_parameters("parameters", tensors), progress, total, means)
         for name in tensors.keys() - _tensors(state).keys():
             raise FormatError(f"{shown(name)} does not belong here")
         return Checkpoint(state, header["config"], header["data"], header["metrics_bytes"], header["metrics_sha256"])
@@ -111,6 +113,8 @@ def _tensors(state: TrainingState) -> dict[str, NDArray[Any]]:
     tensors = _named("parameters", state.parameters)
     if state.weight_sum is not None:
         tensors |= _named("weight_sum", state.weight_sum)
+    if state.means is not None:
+        tensors["means"] = state.means.value
     return tensors
 
 

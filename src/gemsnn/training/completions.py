@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
 from gemsnn.common.files import write_whole, writing
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events import PreparedData, Split
@@ -29,6 +30,7 @@ FRAMES_PER_SECOND = 10
 OTHER = "desired or completed"
 
 
+@described
 class Completed(NamedTuple):
     """One example: what was given, what is desired, and what the model makes of it."""
 

@@ -29,6 +29,7 @@ from pydantic import (
 )
 
 from gemsnn.common import memory
+from gemsnn.common.described import described
 from gemsnn.common.files import read_regular
 from gemsnn.common.kinds import from_table, merged
 from gemsnn.common.validation import complaint
@@ -94,6 +95,7 @@ class DecoderSettings(_Settings):
     """Compartments that run at inference."""
 
 
+@described
 class TrainingConfig(_Settings):
     """Settings of a training run. Impossible values are a ``ConfigError`` that names the field and what is allowed.
 
@@ -114,8 +116,8 @@ class TrainingConfig(_Settings):
     """Hidden neurons."""
     topology: GraphSetting = FullyConnected()
     """How they are connected: fully-connected, layers (with sizes), random (with density), or a graph file."""
-    readout: Readout = "bernoulli"
-    """What the visible neurons are: bernoulli, each on its own; winner-take-all, exactly one spikes a step."""
+    readout: Readout | None = None
+    """bernoulli, or winner-take-all (one visible neuron spikes a step); not given: the latter for classes only."""
     synaptic_filter: SynapticFilter = Exponential(time_constants=(2.0, 10.0, 80.0), duration=80)
     """How synapses remember spikes."""
     somatic_filter: SomaticFilter = RaisedCosine()
@@ -128,12 +130,16 @@ class TrainingConfig(_Settings):
     """Initial bias of the read-out neurons."""
     weight_scale: float = Field(default=0.1, ge=0, le=LARGEST_INITIAL)
     """Spread of the initial potentials that the synapses cause."""
+    initial_uniform: float | None = Field(default=None, ge=0)
+    """Draw all initial weights and biases from - to + this instead, as the paper's first author does in public code."""
 
     # ---- the rule
     n_compartments: Compartments = 1
     """Compartments K while learning."""
     rule: RuleSetting = Feedback()
     """How the network learns: one of gemsnn.rules.RULES by its kind, and its settings."""
+    mean_free: bool = True
+    """Whether it learns from the traces of its inputs less their means (gemsnn.TraceMeans)."""
 
     # ---- how long, and how the step size changes
     epochs: int = Field(default=10, ge=1, le=10**9)
@@ -176,6 +182,8 @@ class TrainingConfig(_Settings):
     """Compartments at inference; not given: as while learning."""
     likelihood_samples: Compartments = 20
     """Realisations behind every log-likelihood."""
+    likelihood_mean: Literal["probability", "log-probability"] = "probability"
+    """What is averaged over them: the probability, which estimates the log-likelihood, or its log, a lower bound."""
     n_bins: int = Field(default=10, ge=1, le=1000)
     """Bins of the calibration error."""
     extra_decoders: tuple[DecoderSettings, ...] = ()
@@ -240,7 +248,8 @@ class TrainingConfig(_Settings):
         """The main way to read out."""
         return DecoderSettings(kind=self.decoder, compartments=self.inference_compartments or self.n_compartments)
 
-    def network(self, n_inputs: int, n_visible: int) -> Network:
+    def network(self, n_inputs: int, n_visible: int, of_classes: bool = True) -> Network:
+        """``of_classes``: exactly one of the visible neurons is right, and its class is not given otherwise."""
         n_hidden = self.topology.count_hidden(self.n_hidden)
         weights = (n_hidden + n_visible) * (n_inputs + n_hidden + n_visible) * self.synaptic_filter.n_basis
         # Initial weights are drawn, learned ones copied, summed up and saved, in part in double precision.
@@ -248,7 +257,7 @@ class TrainingConfig(_Settings):
             BYTES_PER_WEIGHT[self.dtype] * weights, f"n_hidden = {n_hidden}: a network of {weights:,} weights"
         )
         topology = self.topology.topology(n_inputs, self.n_hidden, n_visible)
-        circuits = readout_circuits(topology, self.readout)
+        circuits = readout_circuits(topology, self.readout or ("winner-take-all" if of_classes else "bernoulli"))
         return Network(topology, self.synaptic_filter, self.somatic_filter, self.visible_memory, circuits)
 
     def initial_parameters(self, network: Network) -> Parameters:
@@ -257,6 +266,7 @@ class TrainingConfig(_Settings):
             weight_scale=self.weight_scale,
             hidden_bias=self.hidden_bias,
             visible_bias=self.visible_bias,
+            uniform=self.initial_uniform,
             dtype=np.dtype(self.dtype),
         )
 
@@ -305,6 +315,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "rule": rule_table(GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9, centred=False)),
         "topology": FullyConnected().settings(),
         "readout": "bernoulli",
+        "mean_free": False,
         "synaptic_filter": RaisedCosine(n_basis=3, duration=10).settings(),
         "somatic_filter": RaisedCosine(n_basis=3, duration=10).settings(),
         "visible_memory": True,
@@ -359,7 +370,7 @@ def preset_values(name: str | None) -> dict[str, Any]:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field."""
-    missing, old, new = "(not set)", _fields(before), _fields(now)
+    missing, old, new = "(not set)", fields_of(before), fields_of(now)
     return [
         f"{name} was {json.dumps(old.get(name, missing))} and is now {json.dumps(new.get(name, missing))}"
         for name in sorted({*old, *new})
@@ -367,7 +378,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _fields(identity: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Every field by its name, those of tables as ``table.field``."""
     fields: dict[str, Any] = {}
     for name, value in identity.items():

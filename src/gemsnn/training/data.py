@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import DataError
 from gemsnn.events import Preprocessing
 
@@ -67,6 +68,7 @@ class Data(Protocol):
     def test(self) -> Examples: ...
 
 
+@described
 class ArrayExamples:
     """Spikes of 0/1 (uint8 or bool) in memory, (n, T, n_inputs) or a list of (T_i, n_inputs), and what they shall give.
 
@@ -85,6 +87,9 @@ class ArrayExamples:
         self.spikes, self.labels, self.targets, self.weights = spikes, labels, targets, weights
         self.lengths = np.array([len(sequence) for sequence in spikes], dtype=np.int64)
 
+    def _told(self) -> dict[str, Any]:
+        return {"examples": len(self), "steps": int(self.lengths.max(initial=0)), "weights": self.weights}
+
     def __len__(self) -> int:
         return len(self.spikes)
 
@@ -98,6 +103,7 @@ class ArrayExamples:
         return np.stack([self.spikes[index] for index in np.asarray(indices)])
 
 
+@described
 class ArrayData:
     """Arrays in memory as training data; ``classes`` are the labels that class indices stand for."""
 
@@ -119,6 +125,10 @@ class ArrayData:
         self.test = ArrayExamples(train.spikes[:0], None if train.labels is None else train.labels[:0])
         if test is not None:
             self.test = test
+
+    def _told(self) -> dict[str, Any]:
+        numbers = {"train": len(self.train), "test": len(self.test), "n_inputs": self.n_inputs, "n_steps": self.n_steps}
+        return {**numbers, "classes": self.classes, "grid": self.grid}
 
     @property
     def fingerprint(self) -> str:

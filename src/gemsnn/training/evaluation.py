@@ -7,15 +7,16 @@ What is measured follows from what the examples ask for: one class each (labels 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn import metrics
 from gemsnn.inference import Decoder, as_decoder, class_patterns, log_likelihood, predict_labels, recording_key, sample
-from gemsnn.inference.decoders.likelihood import Likelihood, log_mean_exp
+from gemsnn.inference.decoders.likelihood import Likelihood
 from gemsnn.inference.evidence import hidden_spikes, run_for
+from gemsnn.inference.likelihood import Mean, averaged
 from gemsnn.inference.prediction import read
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import LAYOUT
@@ -23,6 +24,19 @@ from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 
 BATCH = 64  # examples read at a time
+
+
+class Realisations(NamedTuple):
+    """Of the hidden neurons, behind a log-likelihood."""
+
+    number: int
+    mean: Mean
+
+    def log_likelihood(
+        self, network: Network, parameters: Parameters, inputs: NDArray[Any], targets: NDArray[Any], **options: Any
+    ) -> Any:
+        how = {"mean": self.mean, "example": None, **options}
+        return log_likelihood(network, parameters, inputs, targets, self.number, **how)
 
 
 class Stopped(Exception):
@@ -37,6 +51,7 @@ def evaluate(
     decoders: Sequence[DecoderSettings],
     *,
     likelihood_samples: int = 20,
+    likelihood_mean: Mean = "probability",
     n_bins: int = 10,
     tau: float = 5.0,
     seed: int = 0,
@@ -50,14 +65,14 @@ def evaluate(
     distance of their visible spikes from the targets, with a time constant of ``tau`` steps.
     """
     options: dict[str, Any] = {"seed": seed, "threads": threads}
-    work = batches(examples, indices, stop)
+    work, realisations = batches(examples, indices, stop), Realisations(likelihood_samples, likelihood_mean)
     if examples.labels is None:
         K = decoders[0].compartments
-        return _of_spike_patterns(network, parameters, examples, indices, work, K, likelihood_samples, tau, options)
+        return _of_spike_patterns(network, parameters, examples, indices, work, K, realisations, tau, options)
     measure = _of_classes if examples.labels.ndim == 1 else _of_several_labels
     labels = examples.labels[indices]
     log_likelihoods, (main, *extra) = measure(
-        network, parameters, work, labels, decoders, likelihood_samples, n_bins, options
+        network, parameters, work, labels, decoders, realisations, n_bins, options
     )
     result = {"examples": len(labels), "log_likelihood": float(log_likelihoods.mean()), **main}
     return {**result, "extra_decoders": extra} if extra else result
@@ -88,7 +103,7 @@ def _of_classes(
     batches: Batches,
     labels: NDArray[np.int64],
     decoders: Sequence[DecoderSettings],
-    samples: int,
+    samples: Realisations,
     n_bins: int,
     options: dict[str, Any],
 ) -> Measured:
@@ -106,17 +121,17 @@ def _of_classes(
                 readers[0], network, parameters, batch, K, None, keys=[recording_key(one) for one in batch], **options
             )
             # That run may hold the log-likelihood too: as the likelihood decoder's estimate for the true class.
-            shared = not free and samples == K
+            shared = not free and samples.number == K
             states = read([*readers, likelihood] if shared else readers, evidence, (len(places), K, C))
             for i, reader, state in zip(asked, readers, states, strict=False):
                 classes, probabilities, spikes = found[i]
                 classes[places], probabilities[places], _ = reader.answer(state)
                 spikes[places] = evidence.hidden_spikes.mean(axis=1)
             if shared:
-                estimates[places] = log_mean_exp(states[-1])[np.arange(len(places)), labels[places]]
-        if (False, samples) not in runs:
+                estimates[places] = averaged(states[-1], samples.mean)[np.arange(len(places)), labels[places]]
+        if (False, samples.number) not in runs:
             wanted = class_patterns(C, batch.shape[1])[labels[places]]
-            estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
+            estimates[places] = samples.log_likelihood(network, parameters, batch, wanted, **options)
     return estimates, [
         _class_figures(settings, labels, *of_decoder, n_bins)
         for settings, of_decoder in zip(decoders, found, strict=True)
@@ -154,7 +169,7 @@ def _of_several_labels(
     batches: Batches,
     labels: NDArray[Any],
     decoders: Sequence[DecoderSettings],
-    samples: int,
+    samples: Realisations,
     n_bins: int,
     options: dict[str, Any],
 ) -> Measured:
@@ -163,7 +178,7 @@ def _of_several_labels(
     found = [(np.zeros(labels.shape, bool), np.zeros(labels.shape), np.zeros(N)) for _ in decoders]
     for places, batch in batches:
         wanted = np.repeat(labels[places][:, None, :], batch.shape[1], axis=1)
-        estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
+        estimates[places] = samples.log_likelihood(network, parameters, batch, wanted, **options)
         for settings, of_decoder in zip(decoders, found, strict=True):
             answers = predict_labels(
                 network,
@@ -235,14 +250,14 @@ def _of_spike_patterns(
     indices: NDArray[np.intp],
     batches: Batches,
     K: int,
-    samples: int,
+    samples: Realisations,
     tau: float,
     options: dict[str, Any],
 ) -> dict[str, Any]:
     estimates, distances, spent = (np.zeros(len(indices)) for _ in range(3))
     for places, batch in batches:
         wanted = np.stack([np.asarray(examples.target(int(index))) for index in indices[places]])
-        estimates[places] = log_likelihood(network, parameters, batch, wanted, samples, example=None, **options)
+        estimates[places] = samples.log_likelihood(network, parameters, batch, wanted, **options)
         spikes = sample(network, parameters, batch, K, example=None, **options)
         visible = spikes[..., network.n_hidden :].swapaxes(1, 2)  # (n, K, T, n_visible)
         distances[places] = metrics.van_rossum_distance(visible, wanted[:, None], tau).mean(axis=(1, 2))

@@ -145,6 +145,7 @@ class About(_Open):
     config: Table | None = None
     communication: dict[str, Count] | None = None
     data: str | None = None
+    several_labels: bool = False
 
 
 class ModelHeader(_Open):
@@ -162,6 +163,7 @@ class ModelHeader(_Open):
     seed: Annotated[int, Field(ge=0, lt=1 << 63)]
     preprocessing: Table | None
     about: About
+    examples_of_means: Count | None = None
 
 
 # ---- holding something against its description -----------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.online import OnlineBinner
 from gemsnn.events.records import Events
@@ -21,6 +22,7 @@ from gemsnn.model.checks import spike_array, whole_number
 LONGEST_BLOCK = 64  # steps after which a learner writes to its weights, at the latest
 
 
+@described
 class LiveAnswer(NamedTuple):
     """What a live model says after a step."""
 
@@ -32,8 +34,10 @@ class LiveAnswer(NamedTuple):
     stop: bool  #: True from the step on at which the stopping rule had enough
     hidden_spikes: float  #: at this step, all compartments together
     time_us: int | None  #: when the step ended, in the recording's time; None where steps are given and not events
+    ended: bool  #: whether this is the recording's last step
 
 
+@described
 class LiveModel:
     """Made by :meth:`gemsnn.training.Model.stream`, which explains it."""
 
@@ -58,11 +62,18 @@ class LiveModel:
         self._binner, self._learner = binner, None if make_learner is None else make_learner()
         self._key = whole_number("key", key, 0)
         self._stepwise = Stepwise(network, parameters, n_compartments, decoder, seed, self._key)
-        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # of the latest step
+        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # that the learner is to see
         self._to_be_taught = False  # whether the learner has not seen the latest step
+        self._seen = self._inputs  # of the latest step, whoever holds it
+        self._late = 0  # events of earlier recordings
         self._begin(self._key)
         self._warm_up(make_learner)
         self._begin(self._key)
+
+    def _told(self) -> dict[str, Any]:
+        step = 0 if self._answer is None else self._answer.step
+        numbers = {"n_inputs": self.network.n_inputs, "compartments": self.n_compartments, "step": step}
+        return {"classes": self.classes, "decoder": self.decoder, **numbers}
 
     # ---- answers
 
@@ -77,35 +88,51 @@ class LiveModel:
         return self._answer
 
     @property
+    def late(self) -> int:
+        """Events that were left out since the stream began because their step was complete when they came."""
+        return self._late + (0 if self._binner is None else self._binner.late)
+
+    @property
+    def spikes(self) -> NDArray[np.bool_]:
+        """(K, n_neurons): of the latest step, hidden then visible (a copy); clamped visible neurons are silent.
+
+        Where hidden neurons see the visible ones, this is the run with the first class's desired spikes.
+        """
+        return self._stepwise.spikes.copy()
+
+    @property
+    def inputs(self) -> NDArray[np.uint8]:
+        """(n_inputs,): input spikes of the latest step (a copy)."""
+        return self._seen.copy()
+
+    @property
     def decision(self) -> LiveAnswer | None:
         """The answer at which the stopping rule first had enough, if it has."""
         return self._decision
 
     def step(self, inputs_t: ArrayLike) -> LiveAnswer:
         """The answer after one more step of (n_inputs,) input spikes."""
-        return self._step(spike_array("inputs_t", inputs_t, {"n_inputs": self.network.n_inputs}), None)
+        return self._step(spike_array("inputs_t", inputs_t, {"n_inputs": self.network.n_inputs}))
 
     def feed(self, events: Events, name: str = "events") -> list[LiveAnswer]:
-        """The answer after each step that these events complete; an array with fields x, y, t, p, of any size."""
+        """The answer after each step that these events complete; an array with fields x, y, t, p, of any size.
+
+        To teach every step, use :meth:`follow`, which waits after each.
+        """
         return list(self._feed(events, name))
 
     def wait_until(self, time_us: int) -> list[LiveAnswer]:
         """The answer after each step that ends by this time, of which the source says that no event is to come."""
-        binner = self._events_binner()
-        return [self._step(inputs.view(np.uint8), binner.time_us) for inputs in binner.wait_until(time_us)]
+        return [self._answer_to(inputs) for inputs in self._events_binner().wait_until(time_us)]
 
     def finish(self) -> list[LiveAnswer]:
         """The recording is over: answers for the steps that are left, as many as the preprocessing asks for.
 
-        The stopping rule is told that the last of all answers is the last.
+        Without events, where steps are given, there are none; but the latest answer is then known to be the last.
         """
-        answers = []
-        if self._binner is not None and (self._binner.steps or self._answer is None):
-            binner = self._binner
-            answers = [self._step(inputs.view(np.uint8), binner.time_us) for inputs in binner.finish()]
-        if self._answer is not None and self.stopping is not None:
-            self._judge(self._answer, ended=True)
-            answers[-1:] = [self._answer] if answers else []
+        answers = list(self._finish())
+        if not answers and (last := self._answer) is not None and not last.ended:
+            self._judge(self.classes.index(last.label), last.probabilities, last.hidden_spikes, last.time_us, True)
         return answers
 
     def follow(self, source: Iterable[Events | None], *, again: bool = False) -> Iterator[LiveAnswer]:
@@ -114,27 +141,28 @@ class LiveModel:
         With ``again``, a recording also ends with the preprocessing's last step, or when the stopping rule has enough,
         and the next event begins the next one.
         """
-        begun = False
+        binner = self._events_binner()
         for events in source:
             if events is None:
-                if begun:
-                    yield from self.finish()
+                if binner.seen:
+                    yield from self._finish()
                     self.reset()
-                begun = False
                 continue
-            begun = True
             answers = self._feed(events)
             while True:
                 for answer in answers:
                     yield answer
                     if again and answer.stop:
                         break
-                if not again or not self._over:
+                if not (again and self._over):
                     break
                 self._next_recording(self._key + 1, keep_rest=True)
                 answers = self._feed(events[:0])
-        if begun:
-            yield from self.finish()
+        if binner.seen:
+            for answer in self._finish():
+                yield answer
+                if again and answer.stop:
+                    return
 
     def reset(self, key: int | None = None) -> None:
         """Silence before the next recording, whose draws have the given key, or else the next one.
@@ -177,6 +205,7 @@ class LiveModel:
         self._key = key
         self._stepwise.reset(key, parameters)
         if self._binner is not None:
+            self._late += self._binner.late
             self._binner.reset(keep_rest)
         self._answer: LiveAnswer | None = None
         self._decision: LiveAnswer | None = None
@@ -186,7 +215,7 @@ class LiveModel:
 
     def _warm_up(self, make_learner: Callable[[], Stream] | None) -> None:
         """Run everything that a step may need, so that none has to wait until it is compiled or read from disk."""
-        self._step(self._inputs, None)
+        self._step(self._inputs)
         if make_learner is None:
             return
         spare, target = make_learner(), self._desired(self.classes[0])
@@ -195,29 +224,41 @@ class LiveModel:
             spare.step(self._inputs, target if t % 2 else None)
         spare.parameters  # noqa: B018
 
-    def _step(self, inputs: NDArray[np.uint8], time_us: int | None) -> LiveAnswer:
+    def _answer_to(self, inputs: NDArray[np.bool_]) -> LiveAnswer:
+        binner = self._events_binner()
+        return self._step(inputs.view(np.uint8), binner.time_us, binner.ended)
+
+    def _step(self, inputs: NDArray[np.uint8], time_us: int | None = None, ended: bool = False) -> LiveAnswer:
         if self._learner is not None:
             self._pass_on()
             self._inputs[:], self._to_be_taught = inputs, True
         chosen, probabilities, hidden_spikes = self._stepwise.step(inputs)
+        self._seen = inputs
         self._steps += 1
-        confidence = float(probabilities[chosen])
-        stop = self._decision is not None
-        answer = LiveAnswer(
-            self._steps, self.classes[chosen], probabilities, confidence, None, stop, hidden_spikes, time_us
-        )
-        if self.stopping is None:
-            self._answer = answer
-            return answer
-        return self._judge(answer)
+        return self._judge(chosen, probabilities, hidden_spikes, time_us, ended)
 
-    def _judge(self, answer: LiveAnswer, ended: bool = False) -> LiveAnswer:
-        assert self.stopping is not None
-        self._judging, verdict = self.stopping.update(self._judging, answer.step, answer.probabilities, ended)
-        possible = None if verdict.classes is None else tuple(self.classes[c] for c in verdict.classes)
-        answer = answer._replace(labels=possible, stop=verdict.stop or answer.stop)
-        self._answer = answer
-        if verdict.stop and self._decision is None:
+    def _judge(
+        self, chosen: int, probabilities: NDArray[np.float64], hidden_spikes: float, time_us: int | None, ended: bool
+    ) -> LiveAnswer:
+        """The answer, with what the stopping rule says of it."""
+        possible, stop = None, False
+        if self.stopping is not None:
+            self._judging, verdict = self.stopping.update(self._judging, self._steps, probabilities, ended)
+            stop = verdict.stop
+            if verdict.classes is not None:
+                possible = tuple(self.classes[c] for c in verdict.classes)
+        answer = self._answer = LiveAnswer(
+            self._steps,
+            self.classes[chosen],
+            probabilities,
+            float(probabilities[chosen]),
+            possible,
+            stop or self._decision is not None,
+            hidden_spikes,
+            time_us,
+            ended,
+        )
+        if stop and self._decision is None:
             self._decision = answer
         return answer
 
@@ -227,9 +268,19 @@ class LiveModel:
         return self._decision is not None or (self._binner is not None and self._binner.ended)
 
     def _feed(self, events: Events, name: str = "events") -> Iterator[LiveAnswer]:
-        binner = self._events_binner()
-        for inputs in binner.feed(events, name):
-            yield self._step(inputs.view(np.uint8), binner.time_us)
+        for inputs in self._events_binner().feed(events, name):
+            yield self._answer_to(inputs)
+
+    def _finish(self) -> Iterator[LiveAnswer]:
+        """Answers for the steps that are left, if there were events, or nothing at all."""
+        if self._binner is None or not (self._binner.seen or self._answer is None):
+            return
+        left = self._binner.finish()
+        inputs = next(left, None)
+        while inputs is not None:
+            time_us, following = self._binner.time_us, next(left, None)
+            yield self._step(inputs.view(np.uint8), time_us, following is None)
+            inputs = following
 
     def _pass_on(self) -> None:
         """Let the learner run through the last step, if nobody taught it."""

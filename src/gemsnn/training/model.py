@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
+from gemsnn.common.described import described
 from gemsnn.common.words import shown
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 from gemsnn.events import OnlineBinner, Preprocessing
@@ -19,17 +20,20 @@ from gemsnn.events.records import Events
 from gemsnn.inference import (
     Decoder,
     Guarantee,
+    LabelPrediction,
     Prediction,
     SetDecisions,
+    SmallSet,
     StoppingRule,
     as_decoder,
     as_stopping_rule,
     predict,
     predict_anytime,
+    predict_labels,
 )
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.inference.sequences import Sequences
-from gemsnn.learning import Stream
+from gemsnn.learning import Stream, TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
 from gemsnn.model.checks import whole_number
 from gemsnn.rules import Rule
@@ -44,6 +48,7 @@ from gemsnn.training.tensors import read_tensors, write_tensors
 FORMAT, VERSION = "gemsnn model", 2
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class Model:
     """A trained network that knows what its outputs mean.
@@ -66,6 +71,8 @@ class Model:
         Anything else worth knowing, as JSON values: settings, position in training, versions.
     calibration
         What :meth:`calibrate` found: with it, the model answers with sets of classes, and can stop early.
+    means
+        Of the traces of the inputs, for whoever goes on learning; predictions know nothing of them.
     """
 
     network: Network
@@ -77,6 +84,22 @@ class Model:
     preprocessing: Preprocessing | None = None
     about: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
+    means: TraceMeans | None = None
+
+    def _told(self) -> dict[str, Any]:
+        network, how = self.network, self.decoder
+        figures = (self.about.get("evaluation") or {}).get("validation") or {}
+        return {
+            "n_inputs": network.n_inputs,
+            "n_hidden": network.n_hidden,
+            "classes": self.classes if self.classes else f"{network.n_visible} visible neurons, no classes",
+            "decoder": how.kind,
+            "compartments": how.compartments,
+            "n_steps": self.n_steps,
+            **{name: self.about[name] for name in ("position",) if name in self.about},
+            **{f"validation_{name}": figures[name] for name in ("accuracy", "ece") if name in figures},
+            **({} if self.calibration is None else {"alpha": self.calibration.guarantee.alpha}),
+        }
 
     @property
     def prediction_seed(self) -> int:
@@ -86,6 +109,12 @@ class Model:
     def predict(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Prediction:
         """Classify (N, T, n_inputs) sequences; the draws of a sequence follow from it and the seed."""
         return predict(self.network, self.parameters, inputs, **self._how(decoder, threads))
+
+    def predict_labels(
+        self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1
+    ) -> LabelPrediction:
+        """Which labels hold, of a model that learned several at once; see :func:`gemsnn.inference.predict_labels`."""
+        return predict_labels(self.network, self.parameters, inputs, **self._how(decoder, threads))
 
     def predict_anytime(
         self,
@@ -209,7 +238,9 @@ class Model:
         decoder, compartments
             How a class is read out; the model's own way if not given.
         stop
-            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`.
+            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. If
+            not given, a model that is calibrated for this decoder stops when its set has one class
+            (:class:`gemsnn.inference.SmallSet`), unless it is to be taught, which ends the promise.
         key
             Of the random draws of the first recording; each reset counts on, or is given another one. With
             ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
@@ -236,20 +267,25 @@ class Model:
         how = self.decoder if decoder is None else decoder
         kind = how.kind if isinstance(how, DecoderSettings) else how
         own = how.compartments if isinstance(how, DecoderSettings) else self.decoder.compartments
-        binner = None
+        reader, K = as_decoder(kind), whole_number("compartments", own if compartments is None else compartments, 1)
+        taught, binner = learning or rule is not None, None
         if self.preprocessing is not None:
             binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
+        if stop is None and not taught and self.calibration is not None:
+            meant = self.calibration.decoder
+            if (meant.kind, meant.compartments) == (reader.name, K):
+                stop = SmallSet(self.calibration.guarantee)
         return LiveModel(
             self.network,
             self.parameters,
             self.classes,
-            as_decoder(kind),
-            whole_number("compartments", own if compartments is None else compartments, 1),
+            reader,
+            K,
             seed=self.prediction_seed,
             key=key,
             stop=as_stopping_rule(stop),
             binner=binner,
-            make_learner=self._learner(rule) if learning or rule is not None else None,
+            make_learner=self._learner(rule) if taught else None,
         )
 
     def _learner(self, rule: Rule | None) -> Callable[[], Stream]:
@@ -263,7 +299,7 @@ class Model:
             if rule is None:
                 raise ConfigError(f"the model does not say by which rule it learned ({error}): give rule=") from None
             K, position = 1, 0
-        return lambda: Stream(self.network, self.parameters, rule, K, self.seed, example=position)
+        return lambda: Stream(self.network, self.parameters, rule, K, self.seed, example=position, means=self.means)
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
         """Turn a recording's events into (T, n_inputs) inputs, as the training data were."""
@@ -305,6 +341,8 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         guarantee, decoder = asdict(model.calibration.guarantee), model.calibration.decoder.model_dump()
         header["calibration"] = {"guarantee": guarantee, "decoder": decoder, "about": model.calibration.about}
         tensors["calibration_keys"] = model.calibration.keys
+    if model.means is not None:
+        header["examples_of_means"], tensors["means"] = model.means.count, model.means.value
     write_tensors(Path(path), FORMAT, VERSION, header, tensors)
 
 
@@ -323,6 +361,7 @@ def load_model(path: str | PathLike[str]) -> Model:
         network = Network(topology, *filters, header["visible_memory"], circuits)
         parameters = Parameters(tensors["synaptic"], tensors["somatic"], tensors["bias"])
         network.check_parameters(parameters)
+        means = TraceMeans(tensors["means"], header["examples_of_means"]) if "means" in tensors else None
         classes = header["classes"]
         if len(set(classes)) != len(classes) or len(classes) not in (0, network.n_visible):
             raise FormatError(f"classes = {shown(classes)}: there are {network.n_visible} visible neurons")
@@ -337,6 +376,7 @@ def load_model(path: str | PathLike[str]) -> Model:
             None if choices is None else Preprocessing.from_dict(choices),
             header["about"],
             _calibration(header.get("calibration"), tensors),
+            means,
         )
     except (KeyError, TypeError, ValueError, GemsnnError) as error:
         raise CheckpointError(f"{path}: not a usable model: {error}") from None
@@ -360,6 +400,8 @@ def _check_tensors(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> 
     if header.get("calibration") is not None:
         keys = tensors.get("calibration_keys")
         described["calibration_keys"] = Tensor((0 if keys is None else keys.size,), (np.uint64,))
+    if header.get("examples_of_means") is not None:
+        described["means"] = Tensor((n_inputs, synaptic[0]), (np.float64,))
     check_tensors(tensors, described)
 
 

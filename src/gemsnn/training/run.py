@@ -23,6 +23,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from gemsnn.common.described import described
 from gemsnn.common.files import read_regular, remove_partial_files, write_whole, writing
 from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import CheckpointError, ConfigError, WriteError
@@ -40,6 +41,7 @@ ModelName = Literal["best", "final", "best_on_test"]
 SUMMARY_FORMAT, SUMMARY_VERSION = "gemsnn summary", 2
 
 
+@described
 class Outcome(NamedTuple):
     """How a call of :func:`train` ended."""
 
@@ -47,6 +49,7 @@ class Outcome(NamedTuple):
     trainer: Trainer
 
 
+@described
 class RunDirectory:
     """The files of a run, by name."""
 
@@ -57,6 +60,10 @@ class RunDirectory:
         self.timing = self.path / "timing.jsonl"
         self.summary = self.path / "summary.json"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
+
+    def _told(self) -> dict[str, Any]:
+        status = "finished" if self.finished else "begun" if self.started else "empty"
+        return {"path": str(self.path), "status": status}
 
     @property
     def started(self) -> bool:

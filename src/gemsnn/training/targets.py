@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 from gemsnn.training.data import Examples
 
 
+def are_classes(examples: Examples) -> bool:
+    """Whether each example has exactly one class, and no spike pattern of its own."""
+    return examples.labels is not None and examples.labels.ndim == 1 and examples.target(0) is None
+
+
 def desired(examples: Examples, index: int, n_visible: int) -> NDArray[np.uint8]:
     """(T, n_visible) desired spikes of an example.
 

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.described import described
 from gemsnn.common.splits import strata
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError
-from gemsnn.learning import learn_unchecked
+from gemsnn.learning import TraceMeans, learn_unchecked
 from gemsnn.learning.learn import check_finite
+from gemsnn.learning.means import mean_trace
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 from gemsnn.training.config import TrainingConfig
@@ -29,7 +31,7 @@ from gemsnn.training.model import Model
 from gemsnn.training.points import EvaluationPoints
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
 from gemsnn.training.shift import Shift
-from gemsnn.training.targets import desired
+from gemsnn.training.targets import are_classes, desired
 from gemsnn.training.weights import example_weights
 
 Record = dict[str, Any]
@@ -68,8 +70,11 @@ class TrainingState:
     progress: Progress = field(default_factory=Progress)
     weight_sum: Parameters | None = None
     """Sum of the weights that are averaged, float64."""
+    means: TraceMeans | None = None
+    """Of the examples so far, as they were shown; None where traces keep their means."""
 
 
+@described
 class Learned(NamedTuple):
     """What is worth knowing of one learned example."""
 
@@ -79,6 +84,7 @@ class Learned(NamedTuple):
     seconds: float  #: by the clock
 
 
+@described
 class Evaluated(NamedTuple):
     """What is worth knowing of an evaluation."""
 
@@ -95,6 +101,7 @@ class Observer(Protocol):
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None: ...
 
 
+@described
 class Trainer:
     """Trains a network on the training examples of ``data``.
 
@@ -123,17 +130,20 @@ class Trainer:
         self._weights = example_weights(config.class_weight, data)
         self.training, self.validation = _split(config, data, self._weights)
         self.test = _limited(np.arange(len(data.test)), data.test, config.test_limit, config.seed)
-        self.network = config.network(data.n_inputs, data.n_visible) if network is None else network
+        self.network = network or config.network(data.n_inputs, data.n_visible, are_classes(data.train))
         _check_network(self.network, data)
         self._steps = float(data.train.lengths[self.training].mean())  # of an example, on average
         self.total = config.total_examples(len(self.training), self._steps)
         start = self._initial_parameters(parameters)
         self._given = None if network is None and parameters is None else _fingerprint(self.network, start)
-        self.state = TrainingState(start) if state is None else state
+        self.state = TrainingState(start, means=initial_means(config, self.network)) if state is None else state
         self._shift = Shift(config, data.n_inputs, data.grid, targets_stay=data.target_grid is not None)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
         self._evaluate_at = self._positions_to_evaluate_at()
+
+    def _told(self) -> dict[str, Any]:
+        return {"network": self.network, "rule": self.config.rule, "position": self.position, "total": self.total}
 
     # ---- where we are
 
@@ -191,6 +201,8 @@ class Trainer:
                 self.network.check_parameters(state.weight_sum)
                 if state.weight_sum.dtype != np.float64:
                     raise ConfigError(f"the sum of the weights is {state.weight_sum.dtype}, not float64")
+            if state.means is not None:
+                state.means.check(self.network)
             self._check_progress(state)
         except GemsnnError as error:
             raise CheckpointError(f"the checkpoint does not fit the network: {error}") from None
@@ -206,6 +218,8 @@ class Trainer:
                 raise DataError(f"{name} is {getattr(progress, name)} at position {position}, but must be {value}")
         if position > self.total:
             raise DataError(f"position {position} is beyond the last, {self.total}")
+        if (state.means is None) == self.config.mean_free:
+            raise DataError(f"there are {'no' if self.config.mean_free else 'unexpected'} means of the traces")
         if (state.weight_sum is None) != (progress.averaged == 0):
             raise DataError(f"{progress.averaged} examples are averaged, but their sum is {state.weight_sum}")
         evaluated = progress.evaluated
@@ -224,13 +238,15 @@ class Trainer:
 
     def model(self, record: Record | None = None) -> Model:
         """The model as it is now; ``record`` is the evaluation that it belongs to."""
-        rule, K = self.config.rule, self.config.n_compartments
+        rule, K, labels = self.config.rule, self.config.n_compartments, self.data.train.labels
         about = {
             "position": self.position,
             "evaluation": record,
             "config": self.identity(),
             "communication": {"compartments": K, **rule.communication(self.network, K)._asdict()},
         }
+        if labels is not None and labels.ndim == 2:
+            about["several_labels"] = True
         return Model(
             self.network,
             self.parameters(),
@@ -240,6 +256,7 @@ class Trainer:
             self.config.seed,
             self.data.preprocessing,
             {**about, "data": self.data.fingerprint},
+            means=self.state.means,
         )
 
     # ---- going on
@@ -268,7 +285,7 @@ class Trainer:
         state, progress = self.state, self.state.progress
         index = self._next_index()
         examples = self.data.train
-        state.parameters, likelihood, spikes = learn_example(
+        state.parameters, likelihood, spikes, state.means = learn_example(
             self.network,
             state.parameters,
             self.config,
@@ -276,6 +293,7 @@ class Trainer:
             self._shift(examples[index], progress.position),
             desired(examples, index, self.network.n_visible),
             progress.position,
+            state.means,
         )
         progress.position += 1
         progress.time_samples += int(examples.lengths[index])
@@ -357,6 +375,7 @@ class Trainer:
             indices,
             (config.main_decoder, *config.extra_decoders),
             likelihood_samples=config.likelihood_samples,
+            likelihood_mean=config.likelihood_mean,
             n_bins=config.n_bins,
             seed=derived_seed(config.seed, purpose),
             threads=config.threads,
@@ -394,6 +413,11 @@ def _check_network(network: Network, data: Data) -> None:
         )
 
 
+def initial_means(config: TrainingConfig, network: Network) -> TraceMeans | None:
+    """Before the first example; None where traces keep their means."""
+    return TraceMeans.zero(network) if config.mean_free else None
+
+
 def weighted(rule: Rule, weight: float) -> Rule:
     """The rule with which an example of that weight is learned."""
     scaled: Rule = replace(rule, learning_rate=rule.learning_rate * float(weight))
@@ -408,8 +432,9 @@ def learn_example(
     inputs: NDArray[Any],
     targets: NDArray[Any],
     position: int,
-) -> tuple[Parameters, float, float]:
-    """Learn from one example; returns new parameters, log-likelihood and hidden spikes per step.
+    means: TraceMeans | None = None,
+) -> tuple[Parameters, float, float, TraceMeans | None]:
+    """Learn from one example; returns new parameters, log-likelihood, hidden spikes per step, and new means.
 
     The memory of the old parameters may be used for the new ones.
     """
@@ -424,6 +449,7 @@ def learn_example(
             config.seed,
             example=position,
             threads=config.threads,
+            means=means,
             overwrite=True,
         )
         # log of the mean over compartments of p(x || h), as in every other log-likelihood
@@ -432,7 +458,9 @@ def learn_example(
         likelihood = highest + math.log(float(np.exp(each - highest).mean()))
     diverged = f"training diverged at example {position}"
     check_finite(config.rule.learning_rate, diverged, likelihood, result.parameters.bias)
-    return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs)
+    if means is not None:
+        means = means.moved(mean_trace(network, inputs))
+    return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs), means
 
 
 def _split(

@@ -1,12 +1,14 @@
-"""Looking at a model at work: a recording, the network's spikes and its answers as they come; as a page or as bars."""
+"""Looking at a model at work: a recording, spikes and answers as they come; as a page, live, or in the terminal."""
 
 from gemsnn.watching.gallery import Item, examples, least_certain, recordings, scenes_of
+from gemsnn.watching.live import LiveServer, show
 from gemsnn.watching.page import watch_page
 from gemsnn.watching.scene import Picture, Scene, make_scene
 from gemsnn.watching.terminal import play
 
 __all__ = [
     "Item",
+    "LiveServer",
     "Picture",
     "Scene",
     "examples",
@@ -15,5 +17,6 @@ __all__ = [
     "play",
     "recordings",
     "scenes_of",
+    "show",
     "watch_page",
 ]

@@ -7,7 +7,7 @@
   const COLOURS = ["#3b82f6", "#f0761b", "#17a673", "#a05be0", "#e0455e", "#1b9aaa",
     "#c29a05", "#d65db1", "#8b6b4a", "#6f8f2f", "#7a6ff0", "#7b8794"];
   const OFF = [59, 130, 246], ON = [240, 118, 27];
-  const LANE = 11, FADE_MS = 120;
+  const LANE = 11, FADE_MS = 120, KEPT = 1000;  // steps of an endless stream that are kept, at least
 
   // ---- unpacking (see packing.py)
 
@@ -109,7 +109,10 @@
 
   let scene = null, position = 0, playing = false, before = 0, layers = {}, following = true;
 
-  const span = () => Math.max(scene.steps, 1);
+  // The share of the drawing's width that has passed after so many steps; an endless stream is shown from its `begin`.
+  const begin = () => scene.begin || 0;
+  const span = () => Math.max(scene.steps - begin(), 1);
+  const passed = (steps) => Math.max(0, steps - begin()) / span();
   const frameAt = (steps) => {  // the last frame that is over by then; -1 before the first
     let low = 0, high = scene.ends.length;
     while (low < high) {
@@ -142,7 +145,7 @@
     canvas.getContext("2d").putImageData(image(frame), 0, 0);
   };
   const fading = () => {  // frames that are still seen
-    const ms = scene.play_ms * (scene.steps / Math.max(1, scene.ends.length));
+    const ms = scene.play_ms * span() / Math.max(1, scene.ends.length);
     return Math.max(1, Math.round(FADE_MS / ms));
   };
   const busiest = () => {
@@ -179,7 +182,7 @@
     const wide = Math.max(1, Math.min(3, 0.9 * width / span()));
     draw.fillStyle = dot;
     for (let f = 0; f < frames.length; f++) {
-      const x = (scene.ends[f] / span()) * width - wide;
+      const x = passed(scene.ends[f]) * width - wide;
       for (const row of frames[f]) draw.fillRect(x, (row + 0.5) / rows * height - thick / 2, wide, thick);
     }
   };
@@ -187,7 +190,7 @@
     const canvas = $("eye");
     canvas.style.aspectRatio = "auto";
     const { draw, width, height, ratio } = fit(canvas, 300);
-    const x = frame < 0 ? 0 : scene.ends[frame] / span() * width;
+    const x = frame < 0 ? 0 : passed(scene.ends[frame]) * width;
     grow("eye", width, () => layer(width, height, ratio, (on) => raster(on, scene.height, scene.spikes, width, height,
       `rgb(${ON})`)), draw, x, height, 0, 0);
     playhead(draw, x, height);
@@ -195,7 +198,7 @@
   const drawHidden = (frame) => {
     const rows = scene.hidden_rows;
     const { draw, width, height, ratio } = fit($("hidden"), rows ? Math.max(60, Math.min(240, rows * 1.6)) : 30);
-    const x = frame < 0 ? 0 : scene.ends[frame] / span() * width;
+    const x = frame < 0 ? 0 : passed(scene.ends[frame]) * width;
     if (rows) {
       grow("hidden", width, () => layer(width, height, ratio, (on) => raster(on, rows, scene.hidden, width, height,
         css("--ink"))), draw, x, height, 0, 0);
@@ -211,7 +214,7 @@
     if (scene.stopped === null || scene.stopped === undefined) return;
     if (scene.stopped >= scene.steps && scene.members.length > scene.promise.size) return;
     if (position < scene.stopped) return;
-    const x = left + scene.stopped / span() * width;
+    const x = left + passed(scene.stopped) * width;
     draw.strokeStyle = css("--yes");
     draw.setLineDash([4, 3]);
     draw.beginPath();
@@ -229,7 +232,7 @@
     const lanes = scene.promise ? scene.shown.length * LANE + 14 : 0, plot = 210;
     const { draw, width, height, ratio } = fit($("curves"), plot + 20 + lanes);
     const left = 30, wide = width - left - 6, y = (p) => 6 + (1 - p) * (plot - 12);
-    const X = (steps) => left + steps / span() * wide, now = frame < 0 ? 0 : scene.ends[frame], x = X(now);
+    const X = (steps) => left + passed(steps) * wide, now = frame < 0 ? 0 : scene.ends[frame], x = X(now);
     draw.font = "11px system-ui, sans-serif";
     draw.textBaseline = "alphabetic";
     draw.lineWidth = 1;
@@ -241,13 +244,13 @@
       draw.fillText(String(p), left - 6, y(p) + 4);
     }
     draw.textAlign = "left";
-    draw.fillText(time(scene, 0), left, plot + 14);
+    draw.fillText(time(scene, begin()), left, plot + 14);
     draw.textAlign = "right";
-    draw.fillText(time(scene, span()), left + wide, plot + 14);
+    draw.fillText(time(scene, scene.steps), left + wide, plot + 14);
     if (scene.promise) {
       // A checkpoint, and the probability below which a class leaves there.
       scene.promise.checkpoints.forEach((steps, i) => {
-        if (steps > scene.steps) return;
+        if (steps > scene.steps || steps < begin()) return;
         draw.fillStyle = css("--line");
         draw.fillRect(X(steps) - 0.5, 6, 1, plot - 12);
         draw.fillStyle = css("--soft");
@@ -324,7 +327,8 @@
     }
     if (scene.hidden_rows < scene.hidden_of) notes.push(`${scene.hidden_rows} of ${scene.hidden_of} hidden neurons are drawn`);
     if (scene.shown.length < data.classes.length) {
-      notes.push(`${scene.shown.length} of ${data.classes.length} classes are drawn: those that were ever most probable`);
+      const which = scene.live ? "the first" : "those that were ever most probable";
+      notes.push(`${scene.shown.length} of ${data.classes.length} classes are drawn: ${which}`);
     }
     $("notes").textContent = notes.map((note) => `${note}.`).join(" ");
     $("hidden-title").textContent = scene.hidden_of
@@ -493,7 +497,7 @@
     const light = (on, words) => { $("light").classList.toggle("on", on); $("light-words").textContent = words; };
     source.addEventListener("begin", (event) => {
       const told = JSON.parse(event.data);
-      data.scenes[0] = { ...told, live: true, ready: true, steps: 0, ends: [], spikes: [], hidden: [], answers: [],
+      data.scenes[0] = { ...told, live: true, ready: true, steps: 0, begin: 0, ends: [], spikes: [], hidden: [], answers: [],
         confidences: [], spent: [], p: [], stopped: null, members: null };
       choose(0, true);
       light(true, "live");
@@ -501,6 +505,7 @@
     source.addEventListener("step", (event) => {
       if (!scene) return;
       const told = JSON.parse(event.data), live = data.scenes[0];
+      if (!live.ends.length) live.begin = told.step - 1;  // who comes late has not heard all
       live.steps = told.step;
       live.ends.push(told.step);
       live.spikes.push(told.spikes);
@@ -516,9 +521,22 @@
       }
       if (told.stop && live.stopped === null) live.stopped = told.step;
       live.members = told.members;
+      if (live.ends.length > 2 * KEPT) {
+        for (const kept of [live.ends, live.spikes, live.hidden, live.answers, live.confidences, live.spent, live.p]) {
+          kept.splice(0, KEPT);
+        }
+        live.begin = live.ends[0] - 1;
+      }
+      $("scrub").min = live.begin || 0;
       $("scrub").max = live.steps;
     });
-    source.addEventListener("end", () => { light(false, "the stream has ended"); source.close(); show(); });
+    source.addEventListener("end", () => {
+      light(false, "the stream has ended");
+      source.close();
+      if (!scene) return;
+      play(false);
+      seek(scene.steps);
+    });
     source.onerror = () => light(false, "no connection");
   };
 

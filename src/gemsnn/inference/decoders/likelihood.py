@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
+from gemsnn.common.described import described
 from gemsnn.inference.decoders.decoder import Answer
-from gemsnn.model.votes import count_votes
+from gemsnn.model.votes import count_votes, softmax
 
 
+@described
 class Likelihood:
     """Sums log-probabilities over the steps; the state is the sums (..., K, C)."""
 
@@ -28,7 +29,7 @@ class Likelihood:
 
     def answer(self, state: NDArray[np.float64]) -> Answer:
         score = log_mean_exp(state)
-        return Answer(score.argmax(axis=-1), softmax(score, axis=-1), count_votes(state))
+        return Answer(score.argmax(axis=-1), softmax(score), count_votes(state))
 
 
 def log_mean_exp(values: NDArray[np.float64]) -> NDArray[np.float64]:

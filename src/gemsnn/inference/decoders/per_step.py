@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
+from gemsnn.common.described import described
 from gemsnn.inference.decoders.decoder import Answer
 from gemsnn.inference.decoders.likelihood import log_mean_exp
-from gemsnn.model.votes import count_votes
+from gemsnn.model.votes import count_votes, softmax
 
 
 class PerStepState(NamedTuple):
@@ -23,6 +23,7 @@ class PerStepState(NamedTuple):
     each: NDArray[np.float64]  # (..., K, C): sum over steps of the log-probabilities
 
 
+@described
 class PerStep:
     """Sums the log of each step's mean probability."""
 
@@ -37,4 +38,4 @@ class PerStep:
 
     def answer(self, state: PerStepState) -> Answer:
         score = state.score / state.steps
-        return Answer(score.argmax(axis=-1), softmax(score, axis=-1), count_votes(state.each))
+        return Answer(score.argmax(axis=-1), softmax(score), count_votes(state.each))

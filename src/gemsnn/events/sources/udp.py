@@ -1,0 +1,159 @@
+"""Events in datagrams, on this machine unless told otherwise."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from gemsnn.errors import ConfigError
+from gemsnn.events.records import Events
+from gemsnn.events.wire import RECORD_DTYPE, events_of, to_bytes
+
+HOST = "127.0.0.1"
+NUMBER = 4  # bytes of a datagram's number
+MOST_EVENTS = 5000  # in a datagram of ours; the longest possible one has 65,507 bytes
+_BUFFER = 1 << 25  # bytes that the system is asked to keep while nobody listens; it may grant less
+_AT_ONCE = 64  # datagrams put together, if they are there already
+
+
+class UdpSource:
+    """Listens for datagrams of events; iterate over it.
+
+    A datagram holds any number of events of 13 bytes each (`RECORD_DTYPE`), as ``faery`` sends them. Before them may
+    stand a number of 4 bytes, little-endian, that counts the sender's datagrams from 0: then those that were lost are
+    counted. A datagram without events ends a recording.
+
+    Parameters
+    ----------
+    port
+        0 for any free one: see ``port`` afterwards.
+    host
+        Whose datagrams to take: only those sent on this machine, unless told otherwise.
+
+    Attributes
+    ----------
+    port
+        Where it listens.
+    lost
+        Datagrams that were numbered and did not come.
+    strange
+        Datagrams that are no whole number of events; they are left out.
+    """
+
+    def __init__(self, port: int, host: str = HOST) -> None:
+        self.lost = self.strange = 0
+        self._expected: int | None = None
+        self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+            self._socket.bind((host, port))
+        except (OSError, OverflowError) as error:
+            self._socket.close()
+            raise ConfigError(
+                f"cannot listen on UDP port {port} of {host}: {getattr(error, 'strerror', None) or error}; choose "
+                "another port"
+            ) from None
+        self.port = int(self._socket.getsockname()[1])
+
+    def __iter__(self) -> Iterator[Events | None]:
+        while True:
+            try:
+                self._socket.setblocking(True)
+                waiting = [self._socket.recv(65536)]
+                self._socket.setblocking(False)
+                while len(waiting) < _AT_ONCE:
+                    waiting.append(self._socket.recv(65536))
+            except BlockingIOError:
+                pass
+            except OSError:  # closed
+                return
+            yield from self._read(waiting)
+
+    def close(self) -> None:
+        """Listen no more; who waits for events is told that there are none."""
+        with suppress(OSError):  # nobody is connected, but who waits is woken up
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _read(self, datagrams: list[bytes]) -> Iterator[Events | None]:
+        """The events of some datagrams, put together up to where a recording ends."""
+        together: list[bytes] = []
+        for datagram in datagrams:
+            over = len(datagram) % RECORD_DTYPE.itemsize
+            if over == NUMBER:
+                self._count(int.from_bytes(datagram[:NUMBER], "little"))
+                datagram = datagram[NUMBER:]
+            elif over:
+                self.strange += 1
+                continue
+            if datagram:
+                together.append(datagram)
+                continue
+            if together:
+                yield events_of(b"".join(together))
+            yield None
+            together = []
+        if together:
+            yield events_of(b"".join(together))
+
+    def _count(self, number: int) -> None:
+        if self._expected is not None and number:  # 0: a sender that begins anew
+            missing = (number - self._expected) % (1 << 32)
+            self.lost += missing if missing < 1 << 31 else 0  # else it came twice, or late
+        self._expected = (number + 1) % (1 << 32)
+
+
+class UdpSender:
+    """Sends events to a :class:`UdpSource`, in numbered datagrams.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gemsnn.events import EVENT_DTYPE
+    >>> with UdpSource(port=0) as source, UdpSender(source.port) as sender:
+    ...     sender.send(np.array([(3, 4, 0, 1)], dtype=EVENT_DTYPE))
+    ...     sender.end()
+    ...     arriving = iter(source)
+    ...     print(next(arriving), next(arriving))
+    [(3, 4, 0, 1)] None
+    """
+
+    def __init__(self, port: int, host: str = HOST) -> None:
+        self._number = 0
+        self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+        self._address = (host, port)
+
+    def send(self, events: Events) -> None:
+        """Send events, in as many datagrams as they need."""
+        for first in range(0, len(events), MOST_EVENTS):
+            self._send(to_bytes(events[first : first + MOST_EVENTS]))
+
+    def end(self) -> None:
+        """Say that the recording is over."""
+        self._send(b"")
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, content: bytes) -> None:
+        self._socket.sendto(self._number.to_bytes(NUMBER, "little") + content, self._address)
+        self._number = (self._number + 1) % (1 << 32)

@@ -1,0 +1,88 @@
+"""Slow means of the input traces: what mean-free learning takes off them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gemsnn.engine.jit import jit
+from gemsnn.errors import ConfigError
+from gemsnn.model import Network
+from gemsnn.model.checks import spike_array
+
+SLOWEST = 1e-3
+"""An example moves the means by its share of all examples so far, but at least by this."""
+
+
+@dataclass(frozen=True, eq=False)
+class TraceMeans:
+    """Means over time of the traces of a network's inputs, to be passed to :func:`gemsnn.learn` as ``means``.
+
+    Learning is badly conditioned where traces have means: the weights of all inputs then push a neuron's potential the
+    same way. With means, the network learns from the traces less their means, and what it computes stays the same
+    function of its weights: means are needed for learning only.
+
+    Attributes
+    ----------
+    value
+        (n_inputs, n_basis), local to the synapse.
+    count
+        Examples that it is the mean of.
+
+    Examples
+    --------
+    >>> network = Network.fully_connected(n_inputs=4, n_hidden=3, n_visible=2)
+    >>> means = TraceMeans.zero(network)
+    >>> means = means.after(network, np.ones((50, 4)))  # once for every example that was learned
+    >>> means.value.shape
+    (4, 3)
+    """
+
+    value: NDArray[np.float64]
+    count: int = 0
+
+    @classmethod
+    def zero(cls, network: Network) -> Self:
+        """Before anything was seen."""
+        return cls(np.zeros((network.n_inputs, network.synaptic_filter.n_basis)))
+
+    def after(self, network: Network, inputs: ArrayLike) -> Self:
+        """The means after one more example, (T, n_inputs) of 0/1."""
+        spikes = spike_array("inputs", inputs, {"T": None, "n_inputs": network.n_inputs})
+        return self.moved(mean_trace(network, spikes))
+
+    def moved(self, mean: NDArray[np.float64]) -> Self:
+        """The means after an example whose own mean trace is given."""
+        count = self.count + 1
+        return type(self)(self.value + max(1 / count, SLOWEST) * (mean - self.value), count)
+
+    def check(self, network: Network) -> None:
+        """Refuse means that do not belong to the network."""
+        shape = (network.n_inputs, network.synaptic_filter.n_basis)
+        if self.value.shape != shape or not np.isfinite(self.value).all():
+            raise ConfigError(f"means have shape {self.value.shape}, but this network needs {shape}, all finite")
+
+
+def mean_trace(network: Network, inputs: NDArray[Any]) -> NDArray[np.float64]:
+    """(n_inputs, n_basis): the mean over its T steps of the traces of an example (T, n_inputs), from spikes alone."""
+    taps = network.synaptic_filter.taps
+    # What a spike adds to all later traces, by the number of steps that follow it; none sees it at its own step.
+    sums = np.concatenate([np.zeros((len(taps), 1)), np.cumsum(taps, axis=1)], axis=1)
+    total = np.zeros((inputs.shape[1], len(taps)))
+    _add_spikes(np.ascontiguousarray(inputs).view(np.uint8), sums, total)
+    return total / max(len(inputs), 1)
+
+
+@jit()
+def _add_spikes(spikes: Any, sums: Any, total: Any) -> None:
+    T, n = spikes.shape
+    n_basis, longest = sums.shape
+    for t in range(T):
+        seen = min(T - 1 - t, longest - 1)
+        for j in range(n):
+            if spikes[t, j]:
+                for basis in range(n_basis):
+                    total[j, basis] += sums[basis, seen]

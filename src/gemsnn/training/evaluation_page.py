@@ -1,0 +1,222 @@
+"""An evaluation as a page: which class is taken for which, how sure the answers are, and the least certain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn import plot
+from gemsnn.common.page import caption, escape, page, section, table
+from gemsnn.inference import Prediction
+from gemsnn.plot.panels import Panel, in_page, svg
+from gemsnn.training.completions import complete
+from gemsnn.training.completions import panels as completion_panels
+from gemsnn.training.config import DecoderSettings
+from gemsnn.training.evaluation import batches
+from gemsnn.training.model import Model
+
+LEAST_CERTAIN = 9
+COMPLETIONS = 3
+SQUARE, LOW = (3.4, 3.3), (3.4, 2.2)  # inches
+
+
+class Row(NamedTuple):
+    """A figure by name, as text."""
+
+    name: str
+    value: str
+
+
+def evaluation_page(
+    model: Model,
+    how: DecoderSettings,
+    examples: Any,
+    figures: dict[str, Any],
+    rows: Sequence[Row],
+    about: dict[str, Any],
+    *,
+    data: Any = None,
+    threads: int = 1,
+) -> str:
+    """The whole page.
+
+    Parameters
+    ----------
+    examples
+        What was evaluated on; if it has ``names`` and ``planes``, recordings are shown by them.
+    figures
+        What :func:`gemsnn.training.evaluation.evaluate` gave.
+    rows
+        The figures as the command shows them.
+    about
+        ``model`` and ``data``, where they are.
+    data
+        The prepared file that the examples are of, if they are.
+    """
+    parts = [section("figures", "Figures", table(["figure", "value"], [list(row) for row in rows]))]
+    labels = getattr(examples, "labels", None)
+    if labels is None:
+        lead = f"Spike patterns in answer to {figures['examples']} examples, drawn freely."
+        parts.append(_completions(model, examples, data))
+    elif labels.ndim == 2:
+        lead = f"{100 * figures['accuracy']:.1f} % of the answers to {figures['examples']} examples are right."
+        parts += [_reliability(figures), _labels(model, figures)]
+    else:
+        found = predictions(model, how, examples, threads)
+        lead = _sentence(figures)
+        parts += [
+            _confusion(model, labels, found, figures),
+            _classes(model, labels, found),
+            _least_certain(model, examples, found),
+        ]
+    header = (
+        f"<h1>{escape(about['model'])}</h1>"
+        f'<p class="lead">{escape(lead)}</p>'
+        f'<p class="lead">Evaluated on {escape(about["data"])}.</p>'
+    )
+    return page(f"gemsnn: {about['model']}", header, "\n".join(parts), _STYLE)
+
+
+def predictions(model: Model, how: DecoderSettings, examples: Any, threads: int = 1) -> Prediction:
+    """Of all examples, in their order: what the figures were computed from, with the same draws."""
+    n, C = len(examples), model.network.n_visible
+    found = Prediction(np.zeros(n, np.int64), np.zeros((n, C)), np.zeros((n, C), np.int64), np.zeros(n))
+    for places, spikes in batches(examples, np.arange(n)):
+        for kept, new in zip(found, model.predict(spikes, how, threads=threads), strict=True):
+            kept[places] = new
+    return found
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _sentence(figures: dict[str, Any]) -> str:
+    table_, n = figures["reliability"], figures["examples"]
+    sure = sum(count * (mean or 0.0) for count, mean in zip(table_["counts"], table_["confidence"], strict=True)) / n
+    return (
+        f"{100 * figures['accuracy']:.1f} % of {n} recordings are classified correctly, at a mean confidence of "
+        f"{100 * sure:.1f} %. Confidence and accuracy are {100 * figures['ece']:.1f} points apart on average "
+        f"(expected calibration error, {figures['n_bins']} bins)."
+    )
+
+
+def _confusion(model: Model, labels: NDArray[np.int64], found: Prediction, figures: dict[str, Any]) -> str:
+    C = len(model.classes)
+    side = min(6.5, max(3.4, 1.6 + 0.4 * C))
+    panels = [
+        Panel(
+            partial(plot.confusion, labels, found.classes, model.classes),
+            "How often each class was taken for each other",
+            (side, side),
+        ),
+        _reliability_panel(figures),
+    ]
+    text = (
+        "First: a row is a true class, a column an answer; the number counts recordings, the colour is its share of "
+        "the row. Second: how often answers of a confidence are right; calibrated ones lie on the dotted line."
+    )
+    return section("confusion", "What is taken for what, and how sure", in_page(panels, "confusion") + caption(text))
+
+
+def _reliability(figures: dict[str, Any]) -> str:
+    return section("reliability", "How sure", in_page([_reliability_panel(figures)], "reliability"))
+
+
+def _reliability_panel(figures: dict[str, Any]) -> Panel:
+    return Panel(partial(plot.reliability, figures["reliability"]), "Accuracy against confidence", SQUARE)
+
+
+def _classes(model: Model, labels: NDArray[np.int64], found: Prediction) -> str:
+    head = ["class", "recordings", "found, %", "answers right, %", "mean confidence, %", "NLL", "most often taken for"]
+    rows = []
+    for c, label in enumerate(model.classes):
+        true, said = labels == c, found.classes == c
+        wrong = np.bincount(found.classes[true & ~said], minlength=len(model.classes))
+        of_truth = np.maximum(found.probabilities[true, c], np.finfo(np.float64).tiny)
+        rows.append(
+            [
+                str(label),
+                str(true.sum()),
+                _percent(found.classes[true] == c),
+                _percent(labels[said] == c),
+                _percent(found.confidence[true]),
+                f"{-np.log(of_truth).mean():.3f}" if true.any() else "-",
+                f"{model.classes[int(wrong.argmax())]} ({wrong.max()})" if wrong.any() else "-",
+            ]
+        )
+    text = (
+        "Found: the share of a class's recordings that are recognised (recall). Answers right: the share of the "
+        "answers with that class that are correct (precision)."
+    )
+    return section("classes", "Class by class", table(head, rows) + caption(text))
+
+
+def _percent(values: NDArray[Any]) -> str:
+    return f"{100 * values.mean():.1f}" if len(values) else "-"
+
+
+def _labels(model: Model, figures: dict[str, Any]) -> str:
+    each = figures["per_label"]
+    rows = [
+        [str(label), f"{100 * each['accuracy'][i]:.1f}", f"{each['nll'][i]:.3f}", f"{each['brier'][i]:.3f}"]
+        for i, label in enumerate(model.classes)
+    ]
+    return section("labels", "Label by label", table(["label", "right, %", "NLL", "Brier score"], rows))
+
+
+def _least_certain(model: Model, examples: Any, found: Prediction) -> str:
+    order = np.argsort(found.confidence, kind="stable")[:LEAST_CERTAIN]
+    cards = []
+    for place, index in enumerate(order.tolist()):
+        truth = model.classes[int(examples.labels[index])]
+        answer, sure = model.classes[int(found.classes[index])], found.confidence[index]
+        drawn = _example(model, examples, index)
+        bars = Panel(
+            partial(plot.probabilities, found.probabilities[index], model.classes, truth=truth),
+            f"Probabilities: {answer} with {100 * sure:.0f} %",
+            (3.4, max(1.4, 0.6 + 0.26 * len(model.classes))),
+        )
+        right = "right" if truth == answer else "wrong"
+        names = getattr(examples, "names", None)
+        name = f"example {index}" if names is None else f"{index}: {names[index]}"
+        cards.append(
+            f'<figure class="card">{svg(drawn, f"least-{place}-picture")}{svg(bars, f"least-{place}-bars")}'
+            f'<figcaption><b class="{right}">{escape(answer)}, {100 * sure:.0f} % sure: {right}</b> '
+            f"{'' if right == 'right' else f'It is {escape(truth)}. '}<small>{escape(name)}</small></figcaption>"
+            "</figure>"
+        )
+    text = "The answers with the lowest confidence. Orange: it grew brighter, blue: darker, in a twentieth of the time."
+    return section("least", "Least certain", f'<div class="panels small">{"".join(cards)}</div>' + caption(text))
+
+
+def _example(model: Model, examples: Any, index: int) -> Panel:
+    """A picture where there is a grid, else a raster."""
+    planes = examples.planes(index) if hasattr(examples, "planes") else None
+    about = f"Example {index}"
+    if planes is None:
+        return Panel(partial(plot.raster, examples[index], ylabel="input"), about, LOW)
+    if model.preprocessing is not None:
+        planes = model.preprocessing.upright(planes)
+    T = len(planes)
+    moment = planes[T // 4 : T // 4 + max(1, T // 20)].sum(axis=0)
+    return Panel(partial(plot.picture, moment if len(moment) == 2 else moment.sum(axis=0)), about, LOW)
+
+
+def _completions(model: Model, examples: Any, data: Any) -> str:
+    drawn = "".join(
+        f"<h3>{escape(examples.names[index])}</h3>"
+        + in_page(completion_panels(data, complete(model, examples, index)), f"completion-{index}")
+        for index in range(min(COMPLETIONS, len(examples)))
+    )
+    return section("patterns", "What was given, what is desired, and what the model draws", drawn)
+
+
+_STYLE = """
+.card { align-content: start; } .card svg { max-height: 240px; }
+figcaption { justify-self: stretch; padding: .2rem .4rem; overflow-wrap: anywhere; font-size: .92rem; }
+.right { color: var(--yes); } .wrong { color: var(--no); }
+"""
