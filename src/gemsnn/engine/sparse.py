@@ -12,7 +12,7 @@ from gemsnn.engine.event import horizon
 from gemsnn.engine.event_kernel import Steps
 from gemsnn.engine.firing import circuit_table
 from gemsnn.engine.pointers import rule_functions
-from gemsnn.engine.protocol import Info, State
+from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.sparse_kernel import NEVER, REMEMBERED, Neurons, Synapses
 from gemsnn.engine.synapses import synapse_lists
 from gemsnn.engine.tables import histories, history_format, trace_table
@@ -46,6 +46,7 @@ class Learner:
         self._synaptic = parameters.synaptic if overwrite else parameters.synaptic.copy()
         self._synapses = self._make_synapses(parameters)
         self._neurons = self._make_neurons(parameters)
+        self.means = no_means(network)
         if state is not None:
             self._restore(state)
 
@@ -59,6 +60,14 @@ class Learner:
         info = self._advance(inputs_t[None], target[None], np.array([target_t is not None]), uniforms_t[None])
         return Info(*(values[0] for values in info))
 
+    def take_off(self, means: NDArray[np.float64]) -> None:
+        """From now on learn from the traces of the inputs less these means, (n_inputs, n_basis)."""
+        kernel.finish(self._synapses, self._neurons)
+        self.means = means
+        kept = means if means.any() else means[:0]
+        self._neurons = self._neurons._replace(mean=np.array(kept, dtype=self.dtype, order="C"))
+        kernel.take_off(self._synapses, self._neurons)
+
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
         y, w = self._synapses, self._neurons
@@ -67,7 +76,7 @@ class Learner:
         kept = {name: getattr(w, name) for name in _KEPT}
         kept |= {"synapse_eligibility": y.eligibility, "spoke": y.spoke, "settled": y.settled}
         memories = w.processor_memory, w.neuron_memory
-        state = State("compiled", self.network, self.dtype, int(w.time[0]), w.log_weights, *memories, kept)
+        state = State("compiled", self.network, self.dtype, int(w.time[0]), w.log_weights, *memories, kept, self.means)
         return Parameters(self._synaptic, w.somatic.T, w.bias), state
 
     def parameters(self) -> Parameters:
@@ -123,9 +132,13 @@ class Learner:
             circuits=circuit_table(network.circuits),
             reaches=np.ascontiguousarray(network.topology.mask[onto_visible]),
             has_memory=network.has_memory,
+            mean=np.zeros((0, network.synaptic_filter.n_basis), dtype=f),
+            mean_square=np.zeros(n, dtype=f),
             time=np.zeros(1, dtype=np.int64),
             bias=parameters.bias.copy(),
             bias_eligibility=np.zeros((K, n), dtype=f),
+            mean_eligibility=np.zeros((K, n), dtype=f),
+            centre=np.zeros(n, dtype=f),
             somatic=np.array(parameters.somatic.T, order="C"),
             somatic_eligibility=np.zeros((K, n_somatic, n), dtype=f),
             somatic_trace=np.zeros((K, n_somatic, n), dtype=f),
@@ -140,6 +153,7 @@ class Learner:
             rate=np.zeros((K, n), dtype=f),
             rates=np.zeros((K, n, REMEMBERED), dtype=f),
             of_synapses=np.zeros((3, most), dtype=f),
+            mean_trace=np.zeros(n, dtype=f),
             potentials=np.zeros((K, n), dtype=f),
             fired=np.zeros((n, K), dtype=np.bool_),
             probabilities=np.zeros((n, K)),
@@ -161,6 +175,7 @@ class Learner:
                 getattr(w, name)[:] = kept[name]
             y.eligibility[:], y.spoke[:], y.settled[:] = kept["synapse_eligibility"], kept["spoke"], kept["settled"]
         kernel.make_traces(y, w, state.time)
+        self.take_off(state.means)
 
 
 def _copied(arrays: Any) -> Any:

@@ -15,6 +15,9 @@ with e the eligibility after step s, the steps from s + 1 to t have changed the 
 
 which needs only the signals of these steps. So cost follows the synapses whose sources have spiked. Every ``SWEEP``
 steps all are settled, so that few signals have to be remembered.
+
+Where means m are taken off the traces (``reference.py``), all weights of the inputs move at every step, each by its
+mean times what their neuron's bias would learn by itself: that is kept for each neuron, and written with the rest.
 """
 
 from __future__ import annotations
@@ -61,10 +64,14 @@ class Neurons(NamedTuple):
     circuits: Any  # CircuitTable
     reaches: Any  # (n_visible, n_hidden) bool
     has_memory: Any  # (n_neurons,) bool
+    mean: Any  # (n_inputs, n_basis) f: taken off the traces while learning; (0, n_basis) where nothing is
+    mean_square: Any  # (n_neurons,) f: |m|^2 of a neuron's own inputs
     # what goes on from step to step
     time: Any  # (1,): steps so far
     bias: Any  # (n_neurons,) f
     bias_eligibility: Any  # (K, n_neurons) f
+    mean_eligibility: Any  # (K, n_neurons) f: m . eligibility of a neuron's own inputs
+    centre: Any  # (n_neurons,) f: the weights of the inputs lack so many times their means
     somatic: Any  # (n_basis, n_neurons) f
     somatic_eligibility: Any  # (K, n_basis, n_neurons) f
     somatic_trace: Any  # (K, n_basis, n_neurons) f
@@ -80,6 +87,7 @@ class Neurons(NamedTuple):
     rates: Any  # (K, n_neurons, REMEMBERED) f: of the last steps; slot t % REMEMBERED is step t's
     # scratch
     of_synapses: Any  # (3, most synapses of a source) f
+    mean_trace: Any  # (n_neurons,) f: m . R of this step, of a neuron's own inputs
     potentials: Any  # (K, n_neurons) f
     fired: Any  # (n_neurons, K) bool
     probabilities: Any  # (n_neurons, K)
@@ -159,6 +167,12 @@ def advance(
             for i in range(n):
                 w.bias_eligibility[k, i] = gamma * w.bias_eligibility[k, i] + post[k, i]
                 w.bias[i] += rate[k, i] * w.bias_eligibility[k, i]
+            if w.mean.shape[0]:
+                for i in range(n):
+                    e = gamma * w.mean_eligibility[k, i] + post[k, i] * w.mean_trace[i]
+                    w.mean_eligibility[k, i] = e
+                    w.bias[i] += rate[k, i] * (w.mean_square[i] * w.bias_eligibility[k, i] - e)
+                    w.centre[i] += rate[k, i] * w.bias_eligibility[k, i]
             for basis in range(w.somatic.shape[0]):
                 _learn_directly(
                     gamma, post[k], w.somatic_trace[k, basis], rate[k], w.has_memory, w.somatic_eligibility[k, basis],
@@ -200,6 +214,7 @@ def make_traces(y: Synapses, w: Neurons, time: int) -> None:
 @jit(fastmath=FASTMATH)
 def learn_and_drive(y: Synapses, w: Neurons, time: int) -> None:
     """For every source with a trace: the update of the step before, and the drive of this one."""
+    w.mean_trace[:] = 0
     for j in range(y.spoke.shape[0]):
         if y.spoke[j] >= time - 1 - w.duration:  # a trace now, or at the step before
             _settle(y, w, j, time - 2)
@@ -207,6 +222,8 @@ def learn_and_drive(y: Synapses, w: Neurons, time: int) -> None:
                 _learn(y, w, j, y.traces[(time + 1) % 2])
                 y.settled[j] = time - 1
             _drive(y, w, j, y.traces[time % 2])
+            if j < w.mean.shape[0]:
+                _drive_means(y, w, j, y.traces[time % 2, 0])
 
 
 @jit(fastmath=FASTMATH)
@@ -242,6 +259,19 @@ def _drive(y: Synapses, w: Neurons, j: int, traces: Any) -> None:
                 total[s] += weight[s] * trace
         for s in range(neuron.shape[0]):
             potential[neuron[s]] += total[s]
+
+
+@jit(fastmath=FASTMATH)
+def _drive_means(y: Synapses, w: Neurons, j: int, traces: Any) -> None:
+    """What an input's weights lack, times its traces (n_basis, n_sources), which are alike in all compartments."""
+    total = w.bias.dtype.type(0)
+    for basis in range(traces.shape[0]):
+        total += w.mean[j, basis] * traces[basis, j]
+    for s in range(y.start[j], y.start[j + 1]):
+        i = y.neuron[s]
+        w.mean_trace[i] += total
+        for k in range(w.potentials.shape[0]):
+            w.potentials[k, i] -= total * w.centre[i]
 
 
 @jit(fastmath=FASTMATH)
@@ -287,3 +317,23 @@ def finish(y: Synapses, w: Neurons) -> None:
             y.settled[j] = time - 1
         else:
             _settle(y, w, j, time - 1)
+    for j in range(w.mean.shape[0]):
+        for s in range(y.start[j], y.start[j + 1]):
+            for basis in range(y.weight.shape[0]):
+                y.weight[basis, s] -= w.mean[j, basis] * w.centre[y.neuron[s]]
+    w.centre[:] = 0
+
+
+@jit(fastmath=FASTMATH)
+def take_off(y: Synapses, w: Neurons) -> None:
+    """What neurons know of their own inputs' means, where these are new and everything is settled."""
+    w.mean_square[:] = 0
+    w.mean_eligibility[:] = 0
+    for j in range(w.mean.shape[0]):
+        for s in range(y.start[j], y.start[j + 1]):
+            i = y.neuron[s]
+            for basis in range(y.weight.shape[0]):
+                m = w.mean[j, basis]
+                w.mean_square[i] += m * m
+                for k in range(w.mean_eligibility.shape[0]):
+                    w.mean_eligibility[k, i] += m * y.eligibility[k, basis, s]
