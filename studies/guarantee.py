@@ -354,6 +354,7 @@ def draw(measured: Measured, out: Path) -> None:
     right.set(xlabel="promised, %", ylabel="steps seen, % of the recording", xlim=(78, 97), ylim=(0, None))
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)
     for axes in (left, right):
+        axes.set_xticks(promised)
         axes.spines[["top", "right"]].set_visible(False)
     out.parent.mkdir(exist_ok=True)
     figure.savefig(out, metadata={"Date": None})

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import patch
 
@@ -19,7 +20,8 @@ from gemsnn.rules import RULES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOTE = r"<!-- (?:not run: [^\n]+|needs: \w+) -->\n"  # why a block is not run, or the package that it is run with
+BLOCK = re.compile(rf"^({NOTE})?```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMES = [page.name for page in PAGES if BLOCK.search(page.read_text())]
 
 
@@ -38,8 +40,9 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(name, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     text, namespace = page.read_text(), {"__name__": "page"}
     for block in BLOCK.finditer(text):
-        not_run, kind, code = block.groups()
-        if not_run:
+        note, kind, code = block.groups()
+        needed = re.fullmatch(r"<!-- needs: (\w+) -->\n", note or "")
+        if note and not (needed and find_spec(needed[1])):
             compile(code, name, "exec")
         elif kind == "python":
             line = text[: block.start(3)].count("\n")

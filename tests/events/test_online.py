@@ -68,12 +68,19 @@ def test_events_out_of_order_count_if_they_come_within_the_patience(name):
     assert impatient.late > 0
 
 
-def test_how_events_are_cut_does_not_matter_even_when_they_are_late():
+@pytest.mark.parametrize("patience_us", [0, 1_300, 5_000, 7_200])
+def test_how_events_are_cut_does_not_matter_even_when_they_are_late(patience_us):
     events = recording()
-    disorder = events[np.random.default_rng(3).permutation(len(events))]
-    results = [online(OnlineBinner(CHOICES["whole sensor"]), in_pieces(disorder, sizes)) for sizes in (1, 5, 400)]
-    for other in results[1:]:
-        np.testing.assert_array_equal(results[0], other)
+    jitter = np.random.default_rng(3).integers(0, 20_000, len(events))
+    disorder = events[np.argsort(events["t"] + jitter, kind="stable")]
+    results = []
+    for sizes in (1, 2, 5, 400):
+        binner = OnlineBinner(CHOICES["early start"], patience_us=patience_us)
+        results.append((online(binner, in_pieces(disorder, sizes)), binner.late))
+    for steps, late in results:
+        np.testing.assert_array_equal(steps, results[0][0])
+        assert late == results[0][1] > 0
+    assert results[0][0].any()
 
 
 def one(t, x=0, y=0, p=1):

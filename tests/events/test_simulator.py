@@ -8,9 +8,11 @@ from gemsnn import ConfigError, ShapeError
 from gemsnn.events import (
     DVS,
     EVENT_DTYPE,
+    Variation,
     find_mnist_dvs,
     import_recordings,
     mnist_dvs_preprocessing,
+    nmnist_preprocessing,
     open_prepared,
     read_aedat,
     simulate_digits,
@@ -18,9 +20,10 @@ from gemsnn.events import (
     simulate_recording,
 )
 from gemsnn.events.aedat import read_aedat_header
-from gemsnn.events.calibration import MNIST_DVS_SCALE_4
+from gemsnn.events.calibration import MNIST_DVS_SCALE_4, N_MNIST
 from gemsnn.events.records import Events
 from gemsnn.events.simulated import Simulated, mnist_images, plan
+from gemsnn.events.simulator import path_of
 
 
 def changed(**values: float) -> DVS:
@@ -218,3 +221,82 @@ def test_leaving_a_simulation_early_stops_its_threads() -> None:
     next(recordings)
     recordings.close()
     assert threading.active_count() == before
+
+
+# ---- cameras and scenes that differ
+
+
+def test_a_varied_camera_is_another_for_every_seed_and_the_same_for_the_same_seed() -> None:
+    image = mnist_images()[4][0]
+    first = simulate_recording(image, 1, vary=Variation())
+    assert np.array_equal(first, simulate_recording(image, 1, vary=Variation()))
+    assert not np.array_equal(first[:50], simulate_recording(image, 1)[:50])
+    drawn = [Variation().draw(MNIST_DVS_SCALE_4, np.random.default_rng(seed)) for seed in range(200)]
+    for name in ("threshold_on", "period", "row_swing", "centre_row", "scale", "turned", "dark", "noise_rate"):
+        values = np.array([getattr(camera, name) for camera in drawn])
+        assert len(set(values)) == 200, name
+        around = np.median(values) - getattr(MNIST_DVS_SCALE_4, name)
+        assert abs(around) < 0.4 * values.std(), name  # around the camera that it varies
+    assert len({camera.sensor_seed for camera in drawn}) == 200
+
+
+def test_no_variation_is_the_camera_itself_but_for_its_specimen() -> None:
+    still = Variation().scaled(0.0).draw(MNIST_DVS_SCALE_4, np.random.default_rng(0))
+    assert still.model_copy(update={"sensor_seed": MNIST_DVS_SCALE_4.sensor_seed}) == MNIST_DVS_SCALE_4
+    assert Variation().draw(N_MNIST, np.random.default_rng(0)).saccades != N_MNIST.saccades
+
+
+def test_a_turned_picture_is_turned_and_a_slanted_one_leans() -> None:
+    choices = mnist_dvs_preprocessing()
+
+    def lean(**values: float) -> float:
+        """Correlation of row and column over the events of an upright stroke."""
+        stroke = np.zeros((28, 28))
+        stroke[4:24, 13:15] = 1.0
+        planes = choices.planes(simulate_recording(stroke, 0, changed(noise_rate=0.0, column_swing=0.0, **values)))
+        row, column = np.nonzero(choices.upright(planes.sum(axis=(0, 1))))
+        return float(np.corrcoef(row, column)[0, 1])
+
+    assert abs(lean()) < 0.2
+    assert lean(turned=0.3) * lean(turned=-0.3) < 0
+    assert lean(slanted=0.3) * lean(slanted=-0.3) < 0
+    assert abs(lean(turned=0.3)) > 0.5
+
+
+def test_hot_pixels_send_events_all_the_time() -> None:
+    events = simulate_recording(np.zeros((28, 28)), 0, changed(noise_rate=0.0, hot_pixels=3, hot_rate=200.0))
+    _, counts = np.unique(events["x"].astype(int) * 128 + events["y"], return_counts=True)
+    assert len(counts) == 3
+    assert counts == pytest.approx(200 * MNIST_DVS_SCALE_4.duration, rel=0.3)
+
+
+def test_only_training_recordings_vary(tmp_path: Path) -> None:
+    for name, vary in (("plain", None), ("varied", Variation())):
+        simulate_prepared(tmp_path / f"{name}.h5", digits=[0, 1], per_class=(1, 1), vary=vary)
+    with open_prepared(tmp_path / "plain.h5") as plain, open_prepared(tmp_path / "varied.h5") as varied:
+        assert [a.tobytes() for a in plain.test] == [a.tobytes() for a in varied.test]
+        assert [a.tobytes() for a in plain.train] != [a.tobytes() for a in varied.train]
+        assert plain.attributes["vary"] is None
+        assert Variation(**varied.attributes["vary"]) == Variation()
+
+
+def test_saccades_lead_from_place_to_place_and_rest_in_between() -> None:
+    at = path_of(N_MNIST, np.array([0.0, 0.09, 0.1, 0.2, 0.3])) - [N_MNIST.centre_row, N_MNIST.centre_column]
+    first, second, third = ([s.row, s.column] for s in N_MNIST.saccades)
+    np.testing.assert_allclose(at, [third, first, first, second, third], atol=1e-9)
+
+
+def test_the_camera_of_n_mnist_looks_like_it(tmp_path: Path) -> None:
+    recordings = [simulate_recording(mnist_images()[digit][0], digit, N_MNIST) for digit in range(10)]
+    choices = nmnist_preprocessing()
+    assert np.median([len(e) for e in recordings]) == pytest.approx(4100, rel=0.35)
+    assert np.mean([choices.bin(e).mean() for e in recordings]) == pytest.approx(0.05, rel=0.35)
+    assert max(e["x"].max() for e in recordings) <= 33
+    simulate_prepared(tmp_path / "a.h5", digits=[0, 1], per_class=(1, 1), camera="n-mnist")
+    with open_prepared(tmp_path / "a.h5") as data:
+        assert data.preprocessing == choices
+        assert data.attributes["camera"] == "n-mnist"
+    with pytest.raises(ConfigError, match="camera"):
+        simulate_prepared(tmp_path / "b.h5", camera="eye")
+    with pytest.raises(ConfigError, match="aedat"):
+        simulate_prepared(tmp_path / "b.h5", camera="n-mnist", aedat_folder=tmp_path)

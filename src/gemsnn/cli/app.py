@@ -12,10 +12,11 @@ from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
 from gemsnn.cli.runs import runs
+from gemsnn.cli.settings import SettingsCommand
 from gemsnn.cli.stream import stream
 from gemsnn.cli.train import train
 from gemsnn.cli.watch import watch
-from gemsnn.errors import GemsnnError
+from gemsnn.errors import ConfigError, GemsnnError
 
 app = typer.Typer(
     name="gemsnn",
@@ -28,7 +29,7 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 for command in (demo, train, calibrate, evaluate, predict, runs, stream, watch, reproduce):
-    app.command()(command)
+    app.command(cls=SettingsCommand if command is train else None)(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -46,9 +47,21 @@ def _root(
     pass
 
 
+def _refuse_devices(arguments: list[str]) -> None:
+    """Who asks for a graphics processor is told more than that there is no such option."""
+    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    for word in words:
+        if word.partition("=")[0] in ("--gpu", "--gpus", "--cuda", "--mps", "--device"):
+            raise ConfigError(
+                f"{word}: gemsnn runs on the CPU, so there is no such option; --threads (train, evaluate) and "
+                "--workers (reproduce) use more of its cores"
+            )
+
+
 def main() -> None:
     """Run the command line; an error that the user can mend is one message and exit code 2, never a traceback."""
     try:
+        _refuse_devices(sys.argv[1:])
         app()
     except GemsnnError as error:
         from rich.console import Console

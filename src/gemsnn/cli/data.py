@@ -78,6 +78,12 @@ def _dataset_names() -> list[str]:
     return list(DATASETS)
 
 
+def _camera_names() -> list[str]:
+    from gemsnn.events.simulated import CAMERAS
+
+    return list(CAMERAS)
+
+
 @app.command("import", cls=_DigitsCommand)
 def import_(
     dataset: Annotated[
@@ -170,6 +176,20 @@ def simulate(
     ),
     bin_ms: Annotated[float | None, typer.Option(help="Width of a time bin in ms; 25 if not given.")] = None,
     steps: Annotated[int | None, typer.Option(help="Number of time bins; 80 if not given.")] = None,
+    camera: Annotated[
+        str,
+        typer.Option(
+            help="Whose camera and scene: mnist-dvs (a digit on a screen moves) or n-mnist (the camera moves).",
+            autocompletion=_camera_names,
+        ),
+    ] = "mnist-dvs",
+    vary: Annotated[
+        bool,
+        typer.Option(
+            help="Draw camera, path, place, contrast and noise anew for every training recording, so that what is "
+            "learned holds for real cameras; those to test on keep to the fitted camera."
+        ),
+    ] = False,
     workers: Annotated[int | None, typer.Option(help="Threads; all cores if not given.")] = None,
     aedat: Annotated[
         Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")
@@ -183,18 +203,20 @@ def simulate(
     ] = None,
     force: _Force = False,
 ) -> None:
-    """Simulate a DVS that watches moving MNIST digits, calibrated on real MNIST-DVS recordings.
+    """Simulate a DVS that watches moving MNIST digits, calibrated on real recordings of MNIST-DVS or N-MNIST.
 
     Training and test never share an image, and the file says that it is simulated.
 
     Example: gemsnn data simulate --out digits.h5 --digits 0 1 2 --per-class 400 100
     """
-    from gemsnn.events import mnist_dvs_preprocessing
-    from gemsnn.events.simulated import simulate_prepared
+    from gemsnn.events import Variation
+    from gemsnn.events.simulated import CAMERAS, simulate_prepared
+    from gemsnn.model.checks import one_of
 
     _refuse_existing(out, force)
     wanted = digits or [0, 1, 2]
-    choices = _changed(mnist_dvs_preprocessing(4), polarity, bin_ms, steps)
+    usual = CAMERAS[one_of("--camera", camera, tuple(CAMERAS))].preprocessing
+    choices = _changed(usual, polarity, bin_ms, steps)
     with (
         _as_task(out, task, half) as whole,
         progress("simulating", len(set(wanted)) * sum(per_class)) as advance,
@@ -204,7 +226,9 @@ def simulate(
             digits=wanted,
             per_class=per_class,
             seed=seed,
+            camera=camera,
             preprocessing=choices,
+            vary=Variation() if vary else None,
             workers=workers,
             aedat_folder=aedat,
             advance=advance,

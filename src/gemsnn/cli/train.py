@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gemsnn.cli.output import print_table, say, warnings_as_lines
+from gemsnn.cli.settings import complete_setting
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -46,45 +47,98 @@ def train(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="Settings to start from: paper. Else the defaults.", autocompletion=lambda: ["paper"]),
+        typer.Option(
+            help="Settings to start from: paper.", show_default="the defaults", autocompletion=lambda: ["paper"]
+        ),
     ] = None,
-    hidden: Annotated[int | None, typer.Option(help="Hidden neurons.", rich_help_panel=_NETWORK)] = None,
+    hidden: Annotated[
+        int | None,
+        typer.Option(
+            help="Hidden neurons.",
+            show_default="200",
+            rich_help_panel=_NETWORK,
+        ),
+    ] = None,
     compartments: Annotated[
-        int | None, typer.Option(help="Compartments K while learning.", rich_help_panel=_NETWORK)
+        int | None,
+        typer.Option(
+            help="Compartments K while learning.",
+            show_default="1",
+            rich_help_panel=_NETWORK,
+        ),
     ] = None,
     rule: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How it learns: feedback, if not given; gem (the paper's rule), mb or iw.",
+            help="How it learns: feedback, gem (the paper's rule), mb or iw.",
+            show_default="feedback: the read-out's errors, sent back",
             autocompletion=_rule_names,
             rich_help_panel=_NETWORK,
         ),
     ] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(help="Step size of the rule.", rich_help_panel=_NETWORK)
+        float | None,
+        typer.Option(
+            help="Step size of the rule.",
+            show_default="0.0003; of other rules than feedback 0.001",
+            rich_help_panel=_NETWORK,
+        ),
     ] = None,
     decoder: Annotated[
-        str | None, typer.Option(help=DECODER_HELP, autocompletion=decoder_names, rich_help_panel=_NETWORK)
+        str | None,
+        typer.Option(
+            help=DECODER_HELP,
+            show_default="per-step, whose probabilities mean most",
+            autocompletion=decoder_names,
+            rich_help_panel=_NETWORK,
+        ),
     ] = None,
     inference_compartments: Annotated[
         int | None,
-        typer.Option(help="Compartments at inference; as while learning, if not given.", rich_help_panel=_NETWORK),
+        typer.Option(
+            help="Compartments at inference.",
+            show_default="as while learning",
+            rich_help_panel=_NETWORK,
+        ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Passes over the training examples.", rich_help_panel=_LENGTH)
+        int | None,
+        typer.Option(
+            help="Passes over the training examples.",
+            show_default="10",
+            rich_help_panel=_LENGTH,
+        ),
     ] = None,
     eval_every: Annotated[
         int | None,
-        typer.Option(help="Time steps between evaluations; once an epoch, if not given.", rich_help_panel=_LENGTH),
+        typer.Option(
+            help="Time steps between evaluations.",
+            show_default="once an epoch",
+            rich_help_panel=_LENGTH,
+        ),
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(help="Stop after so many evaluations that were not better.", rich_help_panel=_LENGTH),
+        typer.Option(
+            help="Stop after so many evaluations that were not better.", show_default="never", rich_help_panel=_LENGTH
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides everything random.", rich_help_panel=_LENGTH)] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Decides everything random.",
+            show_default="0",
+            rich_help_panel=_LENGTH,
+        ),
+    ] = None,
     threads: Annotated[
-        int | None, typer.Option(help="Threads; the result does not depend on it.", rich_help_panel=_MACHINE)
+        int | None,
+        typer.Option(
+            help="Threads; the result does not depend on it.",
+            show_default="1",
+            rich_help_panel=_MACHINE,
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -93,11 +147,16 @@ def train(
             metavar="FIELD=VALUE",
             help="Any other setting of the configuration, e.g. --set hidden_bias=-3 or --set rule.gain=5. May be "
             "repeated; the run's config.toml lists all fields.",
+            autocompletion=complete_setting,
         ),
     ] = None,
     tensorboard: Annotated[
         bool | None,
-        typer.Option(help="Write TensorBoard scalars; by default where it is installed.", rich_help_panel=_MACHINE),
+        typer.Option(
+            help="Write TensorBoard scalars.",
+            show_default="where it is installed",
+            rich_help_panel=_MACHINE,
+        ),
     ] = None,
 ) -> None:
     """Train a network online, with a live display. Ctrl-C saves; --resume goes on, to the same bits.

@@ -25,6 +25,7 @@ from gemsnn.events.records import EVENT_DTYPE, DamageWarning, as_events
 from gemsnn.events.simulated import simulate_digits, simulate_prepared
 from gemsnn.events.simulator import DVS, simulate_recording
 from gemsnn.events.text import read_text
+from gemsnn.events.variation import Variation
 
 __all__ = [
     "DVS",
@@ -35,6 +36,7 @@ __all__ = [
     "PreparedData",
     "Preprocessing",
     "Split",
+    "Variation",
     "as_events",
     "bin_events",
     "complete_prepared",

@@ -1,15 +1,28 @@
 """What a simulated event camera and the scene before it are: their constants."""
 
+from typing import NamedTuple
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from gemsnn.common.described import described
+
+
+class Saccade(NamedTuple):
+    """A quick movement, to rest until the next one begins."""
+
+    begin: float
+    end: float
+    row: float
+    column: float
+    """Where it leads, in sensor pixels from the middle of the path."""
 
 
 @described
 class DVS(BaseModel):
     """The camera, the screen and the digit's path. Lengths are in sensor pixels, times in seconds unless named.
 
-    Rows and columns are those of the upright picture: row = x, column = 127 - y of an event.
+    Rows and columns are those of the upright picture. In an event of a sensor that stood upright, row = y and column =
+    x; of one that stood as that of MNIST-DVS did, row = x and column = 127 - y.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -19,6 +32,9 @@ class DVS(BaseModel):
     """Sensor pixels an MNIST pixel, along the rows."""
     stretch: float = Field(gt=0)
     """The same along the columns, relative to `scale`."""
+    turned: float = 0.0
+    slanted: float = 0.0
+    """By how much the picture is turned, and its upright strokes lean, in radians."""
     centre_row: float
     centre_column: float
     """Where the middle of the 28 x 28 image is, on average over the path."""
@@ -32,6 +48,8 @@ class DVS(BaseModel):
     """A time at which the row is least, and one at which the column is least."""
     start_jitter: float = Field(ge=0)
     """Standard deviation of the moment in the path at which a recording begins."""
+    saccades: tuple[Saccade, ...] = ()
+    """Another path, in place of the triangle waves: from where the last saccade of a recording leads."""
     frame_rate: float = Field(gt=0)
     """Of the screen, in Hz."""
     animation_rate: float = Field(gt=0)
@@ -70,6 +88,9 @@ class DVS(BaseModel):
     noise_spread: float = Field(ge=0)
     """Standard deviation over the pixels of the logarithm of that rate: a few pixels are hot."""
     noise_on_share: float = Field(ge=0, le=1)
+    hot_pixels: int = Field(default=0, ge=0)
+    hot_rate: float = Field(default=100.0, ge=0)
+    """Pixels that send events all the time, and how many per second."""
 
     # The recording
     duration: float = Field(gt=0)
@@ -77,5 +98,11 @@ class DVS(BaseModel):
     duration_least: float = Field(gt=0)
     duration_most: float = Field(gt=0)
 
+    sensor: int = Field(default=128, gt=0)
+    """Rows and columns of the sensor."""
+    inverted: bool = False
+    """Whether ON means darker; a dark digit on a light screen looks the same."""
+    upright: bool = False
+    """Whether it stood upright, or as that of MNIST-DVS did."""
     sensor_seed: int = 128
     """Which specimen of the sensor: draws its pixels' mismatch."""

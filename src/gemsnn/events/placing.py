@@ -50,42 +50,65 @@ def place(events: Any, geometry: Geometry, state: Any, open_steps: Any) -> tuple
     A step is complete before the event that makes it so is placed.
     """
     g, s = geometry, state[0]
-    i = 0
+    begun, start, newest, last, late = s["begun"], s["start"], s["newest"], s["last"], s["late"]
+    following = s["next"]
+    # Most events are in the step of the one before: its number, its first microsecond, the first one after it.
+    step, since, until = np.int64(-1), np.int64(0), np.int64(0)
+    i, reason = 0, ALL_PLACED
     while True:
-        if s["begun"] and s["next"] != g.n_steps and s["next"] < (s["newest"] - g.patience_us - s["start"]) // g.bin_us:
-            return i, STEP_COMPLETE
-        if i == len(events):
-            return i, ALL_PLACED
-        if s["begun"] and s["next"] == g.n_steps:
-            return i, ENDED
-        e = events[i]
-        t = e["t"]
-        x = np.int64(e["x"])
-        y = np.int64(e["y"])
-        p = np.int64(e["p"])
-        if x < 0 or x >= g.width or y < 0 or y >= g.height:
-            return i, OUTSIDE
-        if p != 0 and p != 1:
-            return i, NO_POLARITY
-        if not s["begun"]:
-            s["begun"] = True
-            s["start"] = s["newest"] = s["last"] = t
-        if abs(np.float64(t) - np.float64(s["start"])) >= FAR:
-            return i, JUMP
-        if g.n_steps < 0 and t - s["newest"] > g.longest_gap_us:
-            return i, JUMP
-        if t > s["newest"]:
-            s["newest"] = t
-            continue  # to see whether a step is complete now
-        if t > s["last"]:
-            s["last"] = t
-        step = (t - s["start"]) // g.bin_us
-        if step < s["next"]:
-            s["late"] += step >= 0 or g.own_start
+        # When the next step is complete. After the last one no event gets that far.
+        complete = start + (following + 1) * g.bin_us + g.patience_us
+        if begun and following != g.n_steps and newest >= complete:
+            reason = STEP_COMPLETE
+            break
+        stopped = False
+        while i < len(events):  # until one comes that is newer than the step of those before
+            e = events[i]
+            t = e["t"]
+            x = np.int64(e["x"])
+            y = np.int64(e["y"])
+            p = np.int64(e["p"])
+            if begun and following == g.n_steps:
+                reason, stopped = ENDED, True
+                break
+            if x < 0 or x >= g.width or y < 0 or y >= g.height:
+                reason, stopped = OUTSIDE, True
+                break
+            if p != 0 and p != 1:
+                reason, stopped = NO_POLARITY, True
+                break
+            if not begun:
+                begun, start, newest, last = True, t, t, t
+                complete = start + g.bin_us + g.patience_us
+            if not since <= t < until or t >= complete:
+                if abs(np.float64(t) - np.float64(start)) >= FAR or (
+                    g.n_steps < 0 and t > newest and t - newest > g.longest_gap_us
+                ):
+                    reason, stopped = JUMP, True
+                    break
+                step = (t - start) // g.bin_us
+                since = start + step * g.bin_us
+                until = since + g.bin_us
+                if t > newest:
+                    newest = t
+                    since = until  # it is looked at again: a step may be complete now
+                    break
+            newest = max(newest, t)
+            last = max(last, t)
+            if step < following:
+                late += step >= 0 or g.own_start
+            else:
+                column, row = x - g.first_column, y - g.first_row
+                if g.downsample != 1:
+                    column, row = column // g.downsample, row // g.downsample
+                if 0 <= column < g.n_columns and 0 <= row < g.n_rows:
+                    plane = p & (g.n_planes - 1)
+                    place_of = step % len(open_steps) if len(open_steps) > 1 else 0
+                    open_steps[place_of, (plane * g.n_rows + row) * g.n_columns + column] = True
+            i += 1
         else:
-            column = (x - g.first_column) // g.downsample
-            row = (y - g.first_row) // g.downsample
-            if 0 <= column < g.n_columns and 0 <= row < g.n_rows:
-                plane = p % g.n_planes
-                open_steps[step % len(open_steps), (plane * g.n_rows + row) * g.n_columns + column] = True
-        i += 1
+            stopped = True
+        if stopped:
+            break
+    s["begun"], s["start"], s["newest"], s["last"], s["late"] = begun, start, newest, last, late
+    return i, reason

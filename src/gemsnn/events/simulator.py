@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ShapeError
-from gemsnn.events.aedat import SENSOR_SIZE
 from gemsnn.events.calibration import MNIST_DVS_SCALE_4
-from gemsnn.events.dvs import DVS
+from gemsnn.events.dvs import DVS, Saccade
 from gemsnn.events.records import Events, make_events
+from gemsnn.events.variation import Variation
 
 __all__ = ["DVS", "simulate_recording"]
 
@@ -25,7 +25,9 @@ _WARM_UP = 15
 """Screen frames before a recording begins."""
 
 
-def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs: DVS | None = None) -> Events:
+def simulate_recording(
+    image: ArrayLike, seed: int | np.random.SeedSequence, dvs: DVS | None = None, vary: Variation | None = None
+) -> Events:
     """Simulate the recording of one picture, as `read_aedat` would return it.
 
     Parameters
@@ -36,6 +38,8 @@ def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs
         The same seed gives the same events, whatever else is simulated.
     dvs
         The camera and the scene; fitted to real MNIST-DVS recordings of scale 4 if not given.
+    vary
+        Draw camera and scene anew around `dvs`, as the seed says; not if not given.
 
     Returns
     -------
@@ -53,6 +57,8 @@ def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs
     if pixels.max() > 1:
         pixels = pixels / 255
     rng = np.random.default_rng(seed)
+    if vary is not None:
+        dvs = vary.draw(dvs, rng)
 
     duration = float(np.clip(rng.normal(dvs.duration, dvs.duration_spread), dvs.duration_least, dvs.duration_most))
     shift = rng.normal(0.0, dvs.start_jitter)
@@ -66,13 +72,13 @@ def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs
     shown = np.maximum(np.searchsorted(ticks, starts, side="right") - 1, 0)
     path = path_of(dvs, schedule[shown] + shift)
 
-    picture = zoom(np.pad(pixels, _MARGIN), _OVERSAMPLING, order=1, grid_mode=True, mode="grid-constant")
+    picture = zoom(np.pad(_tilted(pixels, dvs), _MARGIN), _OVERSAMPLING, order=1, grid_mode=True, mode="grid-constant")
     picture = np.clip(0.5 + dvs.edge_gain * (picture - dvs.edge_level), 0.0, 1.0)
     scales = np.array([dvs.scale, dvs.scale * dvs.stretch])
     picture = gaussian_filter(picture, dvs.blur / scales * _OVERSAMPLING, mode="constant")
     reach = 0.5 * 28 * scales + 2.0
     low = np.maximum(np.floor(path.min(axis=0) - reach), 0).astype(np.int64)
-    high = np.minimum(np.ceil(path.max(axis=0) + reach), 127).astype(np.int64)
+    high = np.minimum(np.ceil(path.max(axis=0) + reach), dvs.sensor - 1).astype(np.int64)
     block = (slice(low[0], high[0] + 1), slice(low[1], high[1] + 1))
     on, off, refractory, noise = _specimen(dvs)
 
@@ -94,23 +100,54 @@ def simulate_recording(image: ArrayLike, seed: int | np.random.SeedSequence, dvs
     n_noise = rng.poisson(noise * duration)
     noisy = np.repeat(np.arange(noise.size), n_noise.ravel())
     times = np.concatenate([times[:count], rng.uniform(0.0, duration * 1e6, len(noisy))])
-    rows = np.concatenate([rows[:count], noisy // SENSOR_SIZE[1]])
-    columns = np.concatenate([columns[:count], noisy % SENSOR_SIZE[1]])
+    rows = np.concatenate([rows[:count], noisy // dvs.sensor])
+    columns = np.concatenate([columns[:count], noisy % dvs.sensor])
     polarities = np.concatenate([polarities[:count], rng.random(len(noisy)) < dvs.noise_on_share])
 
+    if dvs.inverted:
+        polarities = 1 - polarities
     seen = np.flatnonzero(times >= 0.0)
     order = seen[np.argsort(times[seen], kind="stable")]
     stamps = times[order].astype(np.int64)
-    if len(stamps):
-        stamps -= stamps[0]  # real recordings begin with their first event, too
-    return make_events(rows[order], 127 - columns[order], stamps, polarities[order])
+    if len(stamps) and not dvs.saccades:
+        stamps -= stamps[
+            0
+        ]  # real recordings of MNIST-DVS begin with their first event, those of N-MNIST with a saccade
+    if dvs.upright:
+        return make_events(columns[order], rows[order], stamps, polarities[order])
+    return make_events(rows[order], dvs.sensor - 1 - columns[order], stamps, polarities[order])
+
+
+def _tilted(pixels: NDArray[np.float64], dvs: DVS) -> NDArray[np.float64]:
+    """The picture, turned and slanted about its middle."""
+    if dvs.turned == 0.0 and dvs.slanted == 0.0:
+        return pixels
+    from scipy.ndimage import affine_transform
+
+    cosine, sine = np.cos(dvs.turned), np.sin(dvs.turned)
+    back = np.array([[cosine, -sine], [sine, cosine]]) @ np.array([[1.0, 0.0], [np.tan(dvs.slanted), 1.0]])
+    middle = 0.5 * (np.array(pixels.shape) - 1)
+    found: NDArray[np.float64] = affine_transform(pixels, back, middle - back @ middle, order=1)
+    return found
 
 
 def path_of(dvs: DVS, time: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sensor row and column of the picture's centre at each time, (n, 2)."""
+    if dvs.saccades:
+        return np.array([dvs.centre_row, dvs.centre_column]) + _along(dvs.saccades, time)
     row = dvs.centre_row + dvs.row_swing * _triangle(time - dvs.row_turn, dvs.period)
     column = dvs.centre_column + dvs.column_swing * _triangle(time - dvs.column_turn, 0.5 * dvs.period)
     return np.stack([row, column], axis=1)
+
+
+def _along(saccades: tuple[Saccade, ...], time: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 2): where a path of saccades is, each of which starts and ends smoothly."""
+    place = np.tile(np.array([saccades[-1].row, saccades[-1].column]), (len(time), 1))
+    for saccade in saccades:
+        share = np.clip((time - saccade.begin) / (saccade.end - saccade.begin), 0.0, 1.0)[:, None]
+        there = np.array([saccade.row, saccade.column])
+        place += 0.5 * (1.0 - np.cos(np.pi * share)) * (there - place)
+    return place
 
 
 def _triangle(time: NDArray[np.float64], period: float) -> NDArray[np.float64]:
@@ -122,12 +159,13 @@ def _triangle(time: NDArray[np.float64], period: float) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=4)
 def _specimen(dvs: DVS) -> tuple[NDArray[np.float64], ...]:
-    """ON and OFF threshold, refractory time and noise rate of each pixel of the sensor, (128, 128) each."""
+    """ON and OFF threshold, refractory time and noise rate of each pixel of the sensor."""
     rng = np.random.default_rng(dvs.sensor_seed)
-    gain, refractory, noise = rng.standard_normal((3, *SENSOR_SIZE))
+    gain, refractory, noise = rng.standard_normal((3, dvs.sensor, dvs.sensor))
     sensitivity = np.maximum(1.0 + dvs.threshold_mismatch * gain, 0.1)
     thresholds_on = dvs.threshold_on / sensitivity
     thresholds_off = dvs.threshold_off / sensitivity
     blind = dvs.refractory_us * np.exp(dvs.refractory_mismatch * refractory)
     rates = dvs.noise_rate * np.exp(dvs.noise_spread * noise)
+    rates.flat[rng.choice(rates.size, dvs.hot_pixels, replace=False)] = dvs.hot_rate
     return thresholds_on, thresholds_off, blind, rates

@@ -79,10 +79,10 @@ def _class_weight(value: Any) -> ClassWeight:
     if isinstance(value, Mapping):
         for label, weight in value.items():
             if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
-                raise ConfigError(f"class_weight.{label} = {weight!r}: must be a number, >= 0")
+                raise ConfigError(f"class_weight.{label} = {shown(weight)}: must be a number, >= 0")
         return {str(label): float(weight) for label, weight in value.items()}
     if value is not None and value != "balanced":
-        raise ConfigError(f"class_weight = {value!r}: must be 'balanced', or a table of weights by class")
+        raise ConfigError(f"class_weight = {shown(value)}: must be 'balanced', or a table of weights by class")
     return None if value is None else "balanced"
 
 

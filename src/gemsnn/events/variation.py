@@ -1,0 +1,96 @@
+"""What differs from one recording to the next in the world: each simulated recording gets a camera and a scene anew.
+
+A network that has seen one specimen of a camera, one path and one contrast learns these by heart. Drawn anew for every
+recording, they are noise to it, and the digit is what stays.
+"""
+
+import math
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from gemsnn.common.described import described
+from gemsnn.events.dvs import DVS, Saccade
+
+
+@described
+class Variation(BaseModel):
+    """How much each thing varies: standard deviations, of logarithms where a thing is positive; 0 for not at all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    threshold: float = Field(default=0.2, ge=0)
+    """Of both thresholds together; half as much between them."""
+    mismatch: float = Field(default=0.2, ge=0)
+    """How different pixels are, and how much their thresholds scatter; every recording has a sensor of its own."""
+    speed: float = Field(default=0.15, ge=0)
+    """How fast the digit moves: the period of its path. Saccades keep their times."""
+    path: float = Field(default=0.2, ge=0)
+    """How far it moves."""
+    start: float = Field(default=0.03, ge=0)
+    """The moment of the path at which a recording begins, in periods."""
+    place: float = Field(default=0.7, ge=0)
+    """Where it is, in sensor pixels."""
+    size: float = Field(default=0.06, ge=0)
+    """How large it is."""
+    tilt: float = Field(default=0.07, ge=0)
+    """By how much it is turned and slanted, in radians."""
+    contrast: float = Field(default=0.3, ge=0)
+    """Light of black, and half as much the brightness that counts as white: how thick strokes are."""
+    latency: float = Field(default=0.2, ge=0)
+    """Time constants and refractory time."""
+    noise: float = Field(default=0.8, ge=0)
+    """Rate of the background noise."""
+    hot_pixels: float = Field(default=2.0, ge=0)
+    """Pixels, on average, that send events all the time."""
+
+    def draw(self, dvs: DVS, rng: np.random.Generator) -> DVS:
+        """Another camera and scene around the given one."""
+
+        def times(value: float, spread: float) -> float:
+            return value * math.exp(spread * rng.standard_normal())
+
+        def near(value: float, spread: float) -> float:
+            return value + spread * rng.standard_normal()
+
+        threshold = times(1.0, self.threshold)
+        reach = times(1.0, self.path)
+        along_rows, along_columns = times(reach, self.path / 2), times(reach, self.path / 2)
+        speed = times(1.0, self.speed)
+        begin = self.start * dvs.period * rng.standard_normal()
+        slower = times(1.0, self.latency)
+        level = times(dvs.edge_level, self.contrast / 2)
+        return dvs.model_copy(
+            update={
+                "threshold_on": times(dvs.threshold_on * threshold, self.threshold / 2),
+                "threshold_off": times(dvs.threshold_off * threshold, self.threshold / 2),
+                "threshold_mismatch": times(dvs.threshold_mismatch, self.mismatch),
+                "threshold_noise": times(dvs.threshold_noise, self.mismatch),
+                "period": dvs.period * speed,
+                "row_swing": dvs.row_swing * along_rows,
+                "column_swing": dvs.column_swing * along_columns,
+                "saccades": tuple(
+                    Saccade(s.begin, s.end, s.row * along_rows, s.column * along_columns) for s in dvs.saccades
+                ),
+                "row_turn": dvs.row_turn * speed + begin,
+                "column_turn": dvs.column_turn * speed + begin,
+                "centre_row": near(dvs.centre_row, self.place),
+                "centre_column": near(dvs.centre_column, self.place),
+                "scale": times(dvs.scale, self.size),
+                "stretch": times(dvs.stretch, self.size / 2),
+                "turned": near(dvs.turned, self.tilt),
+                "slanted": near(dvs.slanted, self.tilt),
+                "dark": min(times(dvs.dark, self.contrast), 0.9),
+                "edge_level": min(level, 0.9),
+                "tau_on_us": dvs.tau_on_us * slower,
+                "tau_off_us": dvs.tau_off_us * slower,
+                "refractory_us": times(dvs.refractory_us, self.latency),
+                "noise_rate": times(dvs.noise_rate, self.noise),
+                "hot_pixels": int(rng.poisson(self.hot_pixels)),
+                "sensor_seed": int(rng.integers(1 << 31)),
+            }
+        )
+
+    def scaled(self, amount: float) -> "Variation":
+        """So many times as much of everything."""
+        return Variation(**{name: amount * value for name, value in self.model_dump().items()})
