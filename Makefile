@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test lint format bench docs clean
+.PHONY: help setup demo test torture lint format bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a classifier learns digits before your eyes, and ends in a page (two minutes)"
 	@echo "make setup   create $(VENV) and install gemsnn with its development tools"
 	@echo "make test    run the tests, and report which lines they reach"
+	@echo "make torture mutated files, odd networks and kills for SECONDS (60, if not given)"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   print the speed and memory tables"
 	@echo "make docs    build the documentation, warnings are errors"
@@ -34,6 +35,11 @@ demo: $(VENV)/.installed
 WORKERS ?= 2
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --cov --cov-report term $(TESTS)
+
+# Each failure is told with the seed that makes it happen again: make torture TORTURE='--only prepared --seed 4711'
+SECONDS ?= 60
+torture: setup
+	PYTHONPATH=tests:tests/support OPENBLAS_NUM_THREADS=1 $(BIN)/python -m torture $(SECONDS) $(TORTURE)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -26,6 +26,7 @@ train = np.array([recording.split == "train" for recording in recordings])
 
 classifier = gemsnn.SpikingClassifier(n_hidden=50, inference_compartments=20, grid=(26, 26))
 classifier.fit(X[train], y[train])
+tested = [recording for recording in recordings if recording.split == "test"]
 truth, probabilities = y[~train], classifier.predict_proba(X[~train])
 predicted = classifier.classes_[probabilities.argmax(axis=1)]
 accuracy = gemsnn.metrics.accuracy(truth, predicted)
@@ -37,9 +38,8 @@ order = probabilities.max(axis=1).argsort()
 shown = [*order[:5], *order[-3:]]
 figure, axes = plt.subplots(2, len(shown), figsize=(12, 3.8), height_ratios=[1.6, 1], layout="constrained")
 for (picture, bars), i in zip(axes.T, shown, strict=True):
-    first_steps = X[~train][i, :4].sum(axis=0).reshape(26, 26)  # rows are y, columns x; MNIST-DVS lies on its side
-    picture.imshow(first_steps.T[:, ::-1], cmap="Greys")
-    picture.set(xticks=[], yticks=[], title=f"shows a {truth[i]}")
+    planes = preprocessing.upright(preprocessing.planes(tested[i].events))  # MNIST-DVS lies on its side
+    gemsnn.plot.picture(planes[:4].sum(axis=0), axes=picture, title=f"shows a {truth[i]}")
     colours = ["tab:green" if digit == truth[i] else "tab:red" for digit in DIGITS]
     bars.bar([str(digit) for digit in DIGITS], probabilities[i], color=colours)
     bars.set(ylim=(0, 1), yticks=[0, 0.5, 1], yticklabels=[0, 0.5, 1] if i == shown[0] else [])

@@ -14,21 +14,23 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gemsnn._version import __version__
 from gemsnn.common.described import described
-from gemsnn.common.files import write_whole
+from gemsnn.common.files import read_regular, write_whole
 from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import DataError
 from gemsnn.experiments.protocol import Protocol, Reading
 from gemsnn.experiments.runs import Run
 from gemsnn.experiments.statistics import Estimate, estimate
 from gemsnn.experiments.sweep import Ended
+from gemsnn.training import formats
+from gemsnn.training.formats import FormatError, check_fields
 
 FORMAT, VERSION = "gemsnn results", 2
 
@@ -236,6 +238,75 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
     }
 
 
+# ---- what stands in the file -----------------------------------------------------------------------------------------
+
+
+class _Read(formats.Reading):
+    accuracy: float
+    ece: float
+    nll: float
+    brier: float
+    reliability: formats.Reliability
+
+
+class _Figures(formats.Figures, _Read):
+    extra_decoders: Annotated[Sequence[_Read], Field(min_length=2, max_length=2)]
+
+
+class _Evaluation(formats.Evaluation):
+    validation: _Figures
+    test: _Figures
+
+
+class _Loads(BaseModel):
+    to_neurons: formats.Count
+    to_processor: formats.Count
+
+
+class _Run(BaseModel):
+    n_compartments: Annotated[int, Field(ge=1)]
+    seed: Annotated[int, Field(ge=0)]
+    communication: _Loads
+    config: dict[str, Any]
+    evaluations: Annotated[list[_Evaluation], Field(min_length=1)]
+
+
+class _Data(BaseModel):
+    simulated: bool
+    description: str
+    n_train: formats.Count
+    n_test: formats.Count
+    classes: list[formats.Label]
+    n_steps: formats.Count
+    n_inputs: formats.Count
+    split: str
+
+
+class _About(BaseModel):
+    data: _Data
+    commands: list[str]
+    versions: dict[str, str]
+    when: str
+
+
+class _Failed(BaseModel):
+    name: str
+    error: str
+
+
+class _Content(BaseModel):
+    """What is relied on of a ``results.json``; the rest follows from it."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    version: int
+    about: _About
+    protocol: dict[str, Any]
+    claims: list[Any]
+    failed: list[_Failed]
+    runs: Annotated[list[_Run], Field(min_length=1)]
+
+
 def write_results(path: Path, content: Record) -> None:
     write_whole(path, seal(content))
 
@@ -243,17 +314,19 @@ def write_results(path: Path, content: Record) -> None:
 def read_results(path: str | Path) -> tuple[Results, list[Record]]:
     """Results and claims from a ``results.json``; one that was changed by hand is not believed."""
     try:
-        text = Path(path).read_bytes()
+        text = read_regular(Path(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
         content = _content_of_version_1(text) or unseal(text)
-        if content["version"] > VERSION:
+        version = content.get("version")
+        if isinstance(version, int) and version > VERSION:
             raise DataError(f"{path}: from a newer gemsnn; install that")
+        check_fields(content, _Content)
         protocol = Protocol.model_validate(content["protocol"])
         runs = [_measured(run) for run in content["runs"]]
         return Results(protocol, runs, content["failed"], content["about"]), content["claims"]
-    except (BrokenSealError, KeyError, TypeError, ValidationError) as error:
+    except (BrokenSealError, FormatError, ValidationError) as error:
         raise DataError(f"{path}: not the results of gemsnn reproduce, or damaged: {_first_line(error)}") from None
 
 
@@ -280,4 +353,4 @@ def _measured(run: Record) -> Measured:
 
 
 def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__} {error}".splitlines()[0] if not isinstance(error, BrokenSealError) else str(error)
+    return str(error).splitlines()[0]

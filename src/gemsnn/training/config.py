@@ -79,10 +79,10 @@ def _class_weight(value: Any) -> ClassWeight:
     if isinstance(value, Mapping):
         for label, weight in value.items():
             if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
-                raise ConfigError(f"class_weight.{label} = {weight!r}: must be a number, >= 0")
+                raise ConfigError(f"class_weight.{label} = {shown(weight)}: must be a number, >= 0")
         return {str(label): float(weight) for label, weight in value.items()}
     if value is not None and value != "balanced":
-        raise ConfigError(f"class_weight = {value!r}: must be 'balanced', or a table of weights by class")
+        raise ConfigError(f"class_weight = {shown(value)}: must be 'balanced', or a table of weights by class")
     return None if value is None else "balanced"
 
 
@@ -108,7 +108,7 @@ class TrainingConfig(_Settings):
     >>> TrainingConfig.make(epochs=0)
     Traceback (most recent call last):
     ...
-    gemsnn.errors.ConfigError: epochs = 0: must be a whole number, >= 1
+    gemsnn.errors.ConfigError: epochs = 0: must be a whole number, >= 1 and <= 1000000000
     """
 
     # ---- the network and where it starts

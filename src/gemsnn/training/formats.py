@@ -6,7 +6,7 @@ this description before it is used, and every array against the network before a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ class Figures(Reading):
 
     examples: Count
     log_likelihood: float
-    extra_decoders: list[Reading] | None = None
+    extra_decoders: Sequence[Reading] | None = None
 
 
 class Learning(_Open):
