@@ -79,13 +79,13 @@ def _train(out: Path, data: Path, console: "Console") -> None:
 
 
 def _print_answers(answers: "Answers") -> None:
-    """A few test recordings as small pictures, the answer below each."""
+    """Two test recordings as small pictures, and the one that it is least sure of; the answer below each."""
     import numpy as np
 
     from gemsnn.events.pictures import half_blocks
 
-    firsts = [int(np.flatnonzero(answers.labels == c)[0]) for c in range(len(answers.classes))]
-    shown = sorted(firsts, key=lambda i: answers.confidence[i])[:3]
+    shown = [int(np.flatnonzero(answers.labels == c)[0]) for c in (0, len(answers.classes) - 1)]
+    shown.append(int(answers.confidence.argmin()))
     pictures, captions = [], []
     for i in shown:
         film = answers.films[i]
