@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemsnn.cli.output import print_table, progress, say, warnings_as_lines
+from gemsnn.cli.output import outlast_output, print_table, progress, say, warnings_as_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +29,7 @@ def demo(
 
     Example: gemsnn demo --out demo
     """
+    outlast_output()
     from rich.console import Console
 
     from gemsnn.experiments import demo as show
