@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gemsnn.cli.output import print_table, say, warnings_as_lines
+from gemsnn.cli.output import outlast_output, print_table, say, warnings_as_lines
 from gemsnn.cli.settings import complete_setting
 from gemsnn.errors import ConfigError
 
@@ -165,6 +165,7 @@ def train(
 
     Example: gemsnn train --data digits.h5 --out runs/first --compartments 5
     """
+    outlast_output()
     from rich.console import Console
 
     from gemsnn.events import open_prepared

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
@@ -99,6 +100,13 @@ class Observer(Protocol):
 
     def learned(self, trainer: Trainer, event: Learned, /) -> None: ...
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None: ...
+
+
+FAR_WORSE = 20  # times the log-likelihood of pure chance
+
+
+class DivergenceWarning(UserWarning):
+    """The numbers are finite, but training has left everything sensible behind."""
 
 
 @described
@@ -320,6 +328,7 @@ class Trainer:
             "validation": self._measure(self.data.train, self.validation, Purpose.PREDICT, stop),
             "test": self._measure(self.data.test, self.test, Purpose.PREDICT, stop),
         }
+        self._warn_of_divergence(record["train"]["log_likelihood"])
         is_best = self._better(record, progress.best, "validation")
         is_best_on_test = self._better(record, progress.best_on_test, "test")
         progress.stale = 0 if is_best else progress.stale + 1
@@ -332,6 +341,20 @@ class Trainer:
         return Evaluated(record, is_best, is_best_on_test, time.perf_counter() - begin)
 
     # ---- inside
+
+    def _warn_of_divergence(self, log_likelihood: float) -> None:
+        """Numbers may stay finite and mean nothing: a network far worse than chance has not learned."""
+        circuits = self.network.circuits.visible
+        sizes = [len(circuit.neurons) + circuit.silent for circuit in circuits.competing]
+        chance = -self._steps * (int(circuits.bernoulli.sum()) * math.log(2) + sum(map(math.log, sizes)))
+        if log_likelihood < FAR_WORSE * chance:
+            warnings.warn(
+                f"training seems to have diverged by example {self.position}: the log-likelihood is "
+                f"{log_likelihood:.3g}, where pure chance has {chance:.3g}; start anew with rule.learning_rate below "
+                f"{self.config.rule.learning_rate:g}",
+                DivergenceWarning,
+                stacklevel=3,
+            )
 
     def _positions_to_evaluate_at(self) -> EvaluationPoints:
         every, at = self.config.eval_every, self.config.eval_at
