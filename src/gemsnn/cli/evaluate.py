@@ -9,6 +9,7 @@ import typer
 
 from gemsnn.cli.output import print_table, say
 from gemsnn.cli.train import DECODER_HELP, decoder_names
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, DataError
 
 
@@ -233,7 +234,9 @@ def _print(result: dict[str, Any]) -> None:
     for row in _rows(result):
         table.add_row(*row)
     read_out = f"{result['decoder']} decoder, " if "decoder" in result else ""
-    print_table(table, f"{result['model']} on {result['data']}: {read_out}{result['compartments']} compartments")
+    print_table(
+        table, f"{result['model']} on {result['data']}: {read_out}{counted(result['compartments'], 'compartment')}"
+    )
     if "sets" in result:
         _print_sets(result["sets"])
     if "reliability" not in result:
