@@ -132,6 +132,7 @@ def _what_next(out: Path, data: Path) -> list[tuple[str, str]]:
     run = out / "run"
     todo = [
         ("Ask the classifier about raw recordings", f"{program} predict {run} {out / 'recordings'}"),
+        ("Watch it answer while they play, as a page", f"{program} watch {run} {out / 'recordings'} --out watch.html"),
         ("All figures of it", f"{program} evaluate {run} --data {data}"),
         (
             "Learn from recordings of your own, in folders named after their classes",
