@@ -57,6 +57,7 @@ BASE: dict[str, Any] = {
     "hidden_bias": -2.0,
     "visible_bias": 0.0,
     "weight_scale": 1.0,
+    "mean_free": False,
     "learning_rate_schedule": "cosine",
     "average_last": 0.2,
     "shift": 0,

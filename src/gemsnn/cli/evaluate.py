@@ -181,12 +181,19 @@ def _measure(model: Any, how: Any, examples: Any, size: int, **options: Any) -> 
     return figures
 
 
-def promises(model: Any, how: Any, quiet: bool = False) -> bool:
+def stopping_rule(model: Any, how: Any, size: int) -> Any:
+    """Of a stream: stop at a small set, if the model answers with sets; else None."""
+    from gemsnn.inference import SmallSet
+
+    return SmallSet(model.calibration.guarantee, size) if promises(model, how) else None
+
+
+def promises(model: Any, how: Any) -> bool:
     """Whether the model answers with sets; it is said if it does not because of the decoder."""
     if model.calibration is None:
         return False
     meant = model.calibration.decoder
-    if meant != how and not quiet:
+    if meant != how:
         say(
             f"no sets: the model was calibrated for the {meant.kind} decoder with {meant.compartments} compartments",
             error=True,
