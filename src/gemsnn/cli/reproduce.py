@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gemsnn.cli.output import print_table, say, warnings_as_lines
+from gemsnn.cli.output import outlast_output, print_table, say, warnings_as_lines
 from gemsnn.common.words import counted, plus_minus, with_interval
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def reproduce(
 
     Example: gemsnn reproduce --quick --out demo
     """
+    outlast_output()
     from rich.console import Console
     from rich.progress import Progress
 

@@ -159,7 +159,8 @@ def _gallery(answers: Answers) -> str:
     """The first of the classes in turn, then those that it is least sure of, then its mistakes."""
     order = np.argsort(answers.confidence, kind="stable")
     C = len(answers.classes)
-    firsts = [int(np.flatnonzero(answers.labels == c)[k]) for k in range(max(1, SHOWN // C)) for c in range(C)]
+    each = [np.flatnonzero(answers.labels == c)[: max(1, SHOWN // C)] for c in range(C)]
+    firsts = [int(of_one[k]) for k in range(max(map(len, each))) for of_one in each if k < len(of_one)]
     wrong = [int(i) for i in order[::-1] if not answers.right[i]]
     unsure = [int(i) for i in order[:SHOWN]]
     mistakes = counted(len(wrong), "mistake")

@@ -86,6 +86,7 @@ def curve(results: Results, metric: str, reading: Reading) -> Panel:
             axes.set_yscale("symlog", linthresh=1)
             axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1, subs=[1, 2, 5]))
             axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
+            axes.set_ylim(top=0)
 
     return Panel(draw, f"Test {TITLES[metric]} against processed time samples")
 
