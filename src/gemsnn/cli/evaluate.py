@@ -104,7 +104,7 @@ def evaluate(
 
     Example: gemsnn evaluate runs/first --data digits.h5 --page evaluation.html
     """
-    from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
+    from gemsnn.cli.inputs import FolderExamples, check_recordings_fit, fitting
     from gemsnn.events import open_prepared
 
     trained, how = load(run, model, decoder, compartments)
@@ -118,8 +118,8 @@ def evaluate(
         result = _measured(trained, how, recordings, set_size, about, **options)
         _write_page(page, trained, how, recordings, result, None, threads)
     else:
-        with open_prepared(data) as prepared:
-            check_fit(trained, prepared)
+        with open_prepared(data) as opened:
+            prepared = fitting(trained, opened)
             part = prepared.test if split is SplitName.TEST else prepared.train
             if not len(part):
                 raise DataError(f"{data}: the {split.value} split is empty, so there is nothing to evaluate on")

@@ -83,7 +83,7 @@ def watch(
 
 @contextmanager
 def _items(model: Any, run: Path, file: Path, split: SplitName) -> "Iterator[tuple[list[Item], Picture]]":
-    from gemsnn.cli.inputs import check_fit, check_recordings_fit, recordings_in
+    from gemsnn.cli.inputs import check_recordings_fit, fitting, recordings_in
     from gemsnn.events import open_prepared
     from gemsnn.events.container import is_prepared
     from gemsnn.watching import Picture, examples, recordings
@@ -92,8 +92,8 @@ def _items(model: Any, run: Path, file: Path, split: SplitName) -> "Iterator[tup
         check_recordings_fit(model, run)
         yield recordings(model, recordings_in(file)), Picture.of(model)
         return
-    with open_prepared(file) as data:
-        check_fit(model, data)
+    with open_prepared(file) as prepared:
+        data = fitting(model, prepared)
         part = data.test if split is SplitName.TEST else data.train
         if not len(part):
             raise DataError(f"{file}: the {split.value} split is empty, so there is nothing to watch")
