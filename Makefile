@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test lint format bench docs clean
+.PHONY: help setup demo test test-lowest torture lint format bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a classifier learns digits before your eyes, and ends in a page (two minutes)"
 	@echo "make setup   create $(VENV) and install gemsnn with its development tools"
 	@echo "make test    run the tests, and report which lines they reach"
+	@echo "make test-lowest  the tests with the oldest versions that pyproject.toml allows"
+	@echo "make torture mutated files, odd networks and kills for SECONDS (60, if not given)"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   print the speed and memory tables"
 	@echo "make docs    build the documentation, warnings are errors"
@@ -34,6 +36,22 @@ demo: $(VENV)/.installed
 WORKERS ?= 2
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --cov --cov-report term $(TESTS)
+
+# A second environment, with exactly the lower bounds of pyproject.toml.
+LOWEST := .venv-lowest
+$(LOWEST)/.installed: pyproject.toml tests/support/lowest.py
+	$(LOWEST)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python tests/support/lowest.py > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/requirements.txt -e .
+	touch $@
+
+test-lowest: $(LOWEST)/.installed
+	NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(TESTS)
+
+# Each failure is told with the seed that makes it happen again: make torture TORTURE='--only prepared --seed 4711'
+SECONDS ?= 60
+torture: setup
+	PYTHONPATH=tests:tests/support OPENBLAS_NUM_THREADS=1 $(BIN)/python -m torture $(SECONDS) $(TORTURE)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -62,4 +80,4 @@ docs: $(VENV)/.docs
 	@echo "The documentation is in site/index.html"
 
 clean:
-	rm -rf $(VENV) dist build site demo
+	rm -rf $(VENV) $(LOWEST) dist build site demo

@@ -13,7 +13,7 @@ from gemsnn.events.records import Events
 from gemsnn.events.simulated import mnist_images
 from gemsnn.events.simulator import DVS, path_of, simulate_recording
 
-SETTINGS = mnist_dvs_preprocessing(4)
+SETTINGS = mnist_dvs_preprocessing(4).model_copy(update={"polarity": "merged"})
 NEAR = slice(40, 88)
 """Rows and columns that the digit can reach; what happens elsewhere is background noise."""
 INTERVALS_US = np.geomspace(300, 2_000_000, 61)

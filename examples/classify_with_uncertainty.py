@@ -17,7 +17,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("--out", type=Path, default=Path("classify_with_uncertainty.png"), help="picture to write")
 out = parser.parse_args().out
 
-# A DVS watches moving digits; its events become 80 time steps of 26 x 26 input spikes.
+# A DVS watches moving digits; its events become 80 time steps of input spikes: 26 x 26 cells, OFF and ON.
 preprocessing = gemsnn.events.mnist_dvs_preprocessing()
 recordings = list(gemsnn.events.simulate_digits(DIGITS, per_class=(30, 20), seed=0))
 X = np.array([preprocessing.bin(recording.events) for recording in recordings])

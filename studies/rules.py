@@ -31,6 +31,7 @@ from gemsnn.events import (
     complete_prepared,
     find_nmnist,
     import_recordings,
+    mnist_dvs_preprocessing,
     nmnist_preprocessing,
     open_prepared,
     simulate_prepared,
@@ -56,6 +57,7 @@ BASE: dict[str, Any] = {
     "hidden_bias": -2.0,
     "visible_bias": 0.0,
     "weight_scale": 1.0,
+    "mean_free": False,
     "learning_rate_schedule": "cosine",
     "average_last": 0.2,
     "shift": 0,
@@ -106,12 +108,12 @@ class Row:
 
 ROWS = {
     "no hidden neurons": Row(lambda task: {"kind": "gem"}, (1,), n_hidden=0),
-    "hidden neurons fixed": Row(lambda task: {"kind": "feedback", "gain": 0.0}, (1,)),
+    "hidden neurons fixed": Row(lambda task: {"kind": "feedback", "gain": 0.0, "target_rate": 1.0}, (1,)),
     "MB": Row(lambda task: {"kind": "mb"}),
     "IW": Row(lambda task: {"kind": "iw", "baseline": "leave-one-out"}, SEVERAL),
     "GEM": Row(lambda task: {"kind": "gem"}),
     "GEM centred": Row(lambda task: {"kind": "gem", "centred": True}, SEVERAL),
-    "Feedback": Row(lambda task: {"kind": "feedback", "gain": task.gain}),
+    "Feedback": Row(lambda task: {"kind": "feedback", "gain": task.gain, "target_rate": 1.0}),
 }
 
 
@@ -169,10 +171,11 @@ def prepare(out: Path, name: str, seed: int, n_mnist: Path | None) -> None:
     if task.real:
         assert n_mnist is not None
         inventory = find_nmnist(n_mnist, DIGITS)
-        choices = nmnist_preprocessing().model_copy(update={"downsample": task.downsample})
+        choices = nmnist_preprocessing().model_copy(update={"downsample": task.downsample, "polarity": "merged"})
         import_recordings(inventory, whole, preprocessing=choices, split="stratified", test_fraction=0.3, seed=0)
     else:
-        simulate_prepared(whole, digits=DIGITS, per_class=task.per_class, seed=seed)
+        choices = mnist_dvs_preprocessing().model_copy(update={"polarity": "merged"})
+        simulate_prepared(whole, digits=DIGITS, per_class=task.per_class, seed=seed, preprocessing=choices)
     if task.completion:
         complete_prepared(whole, partial, half="right")
         whole.unlink()

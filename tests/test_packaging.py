@@ -85,7 +85,16 @@ def test_the_installed_wheel_trains_and_predicts(installed, tmp_path):
 
 
 def test_the_extras_are_those_that_the_documentation_names():
-    assert set(PROJECT["optional-dependencies"]) == {"cluster", "tonic", "tensorboard", "bench", "dev", "docs"}
+    assert set(PROJECT["optional-dependencies"]) == {
+        "cluster",
+        "tonic",
+        "faery",
+        "mapie",
+        "tensorboard",
+        "bench",
+        "dev",
+        "docs",
+    }
 
 
 def test_the_citation_names_the_version_and_the_paper():

@@ -18,7 +18,7 @@ from gemsnn.inference import DECODERS
 from gemsnn.model.network import READOUTS
 from gemsnn.rules import RULES
 from gemsnn.training import PRESETS, TrainingConfig
-from gemsnn.training.config import rule_table
+from gemsnn.training.config import EXAMPLES_SHOWN, rule_table
 
 SLOW = {"numba", "scipy", "pydantic", "sklearn", "matplotlib", "h5py"}
 TYPERS_OWN = {"pydantic"}  # some versions of typer use it to read the options of a command
@@ -175,7 +175,7 @@ def test_help_says_the_defaults_of_the_settings():
         "rule": rule_table(default.rule)["kind"],
         "learning_rate": default.rule.learning_rate,
         "decoder": default.decoder,
-        "epochs": default.epochs,
+        "epochs": EXAMPLES_SHOWN,  # over the square root of how many there are
         "seed": default.seed,
         "threads": default.threads,
     }.items():

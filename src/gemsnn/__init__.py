@@ -79,4 +79,4 @@ if not TYPE_CHECKING:  # type checkers see the imports above, and so notice a na
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__} - {"TYPE_CHECKING", "Any", "import_module"})

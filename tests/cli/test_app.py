@@ -28,7 +28,7 @@ def test_the_package_is_a_command_too(monkeypatch, capsys):
 
 
 def test_without_a_command_the_help_says_where_to_begin():
-    assert "Begin with: gemsnn data simulate" in run().stdout
+    assert "See it at work: gemsnn demo" in run().stdout
 
 
 @pytest.mark.parametrize("arguments", [["trian"], ["train", "--comparments", "5"], ["data", "show"]])

@@ -29,14 +29,14 @@ def test_simulated_completion_is_the_completion_of_what_is_simulated(gemsnn, hal
     code, out, _ = gemsnn(*start, "--out", tmp_path / "made.h5")
     assert (code, "SIMULATED" in out) == (0, True)
     code, out, _ = gemsnn("data", "complete", halves / "whole.h5", "--out", tmp_path / "cut.h5")
-    assert (code, "338 inputs are given, 338 visible neurons are to be completed" in out) == (0, True)
+    assert (code, "676 inputs are given, 676 visible neurons are to be completed" in out) == (0, True)
     with open_prepared(halves / "halves.h5") as expected:
         for name in ("made.h5", "cut.h5"):
             with open_prepared(tmp_path / name) as data:
                 assert data.fingerprint == expected.fingerprint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.h5", "made.h5"]  # no whole file is left behind
     code, out, _ = gemsnn("data", "complete", halves / "whole.h5", "--inputs", "0:100", "--out", tmp_path / "range.h5")
-    assert (code, "576 inputs are given, 100 visible" in out) == (0, True)
+    assert (code, "1252 inputs are given, 100 visible" in out) == (0, True)
 
 
 def test_what_cannot_be_completed_is_told_in_one_message(gemsnn, halves, tmp_path):

@@ -59,7 +59,7 @@ def test_simulate_writes_what_was_asked_for(simulated: Path) -> None:
     with open_prepared(simulated / "sim.h5", expect={"simulated": True, "seed": 4, "digits": [0, 1, 2]}) as data:
         assert data.train.labels.tolist() == [0] * 3 + [1] * 3 + [2] * 3
         assert data.test.labels.tolist() == [0, 1, 2]
-        assert (data.n_steps, data.n_inputs) == (80, 676)
+        assert (data.n_steps, data.n_inputs) == (80, 2 * 676)
 
 
 def test_import_takes_digits_after_the_option_in_several_ways(simulated: Path, tmp_path: Path, here: Here) -> None:
@@ -165,7 +165,7 @@ def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path, her
         (["simulate", "--out", "{}/x.h5", "--bin-ms", "inf"], "--bin-ms inf: a time bin has a finite width"),
         (["simulate", "--out", "{}/x.h5", "--bin-ms", "1e300"], "bin_us: Input should be less than"),
         (["simulate", "--out", "{}/x.h5", "--steps", "1000000000000"], "n_steps: Input should be less than"),
-        (["simulate", "--out", "{}/x.h5", "--steps", "1000000000"], "would take 630 GB as an array"),
+        (["simulate", "--out", "{}/x.h5", "--steps", "1000000000"], "would take 1,259 GB as an array"),
         (["import", "nonsense", "{}/raw", "--out", "{}/x.h5"], "there are mnist-dvs, n-mnist, folder, tonic:NAME"),
         (["import", "n-mnist", "{}/raw", "--out", "{}/x.h5", "--scale", "8"], "scale is not a choice that it has"),
         (["import", "folder", "{}/raw/none", "--out", "{}/x.h5"], "there is no such directory"),

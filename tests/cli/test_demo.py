@@ -56,9 +56,13 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
 
     # What it says to do next works.
     (asked,) = re.findall(r"^  gemsnn (predict .+)$", out, re.MULTILINE)
+    (watched,) = re.findall(r"^  gemsnn (watch .+)$", out, re.MULTILINE)
     code, out, err = gemsnn(*asked.split())
     assert code == 0, err
     assert out.count(".aedat") == len(SMALL["DIGITS"])
+    code, out, err = gemsnn(*watched.split())
+    assert code == 0, err
+    assert (tmp_path / "watch.html").exists()
 
 
 @pytest.mark.usefixtures("small")

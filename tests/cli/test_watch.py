@@ -143,3 +143,15 @@ def test_live_serves_the_page_while_the_recording_plays_and_ends_with_ctrl_c(run
     expected = model.predict([model.bin(read_recording(file))])
     assert steps[-1]["answer"] == expected.classes[0]
     assert steps[-1]["probabilities"] == expected.probabilities[0].tolist()
+
+
+def test_a_stream_of_a_calibrated_model_stops_where_predict_says_it_would(gemsnn, run, trained):
+    gemsnn("calibrate", run, "--data", trained / "d.h5", "--alpha", 0.5, "--checkpoints", 2)
+    for file in sorted((trained / "a").rglob("*.aedat"))[:4]:
+        predicted = json.loads(gemsnn("predict", run, file, "--json")[1])
+        code, out, _ = gemsnn("stream", run, file, "--speed", 0, "--json")
+        answers = [json.loads(line) for line in out.splitlines()]
+        assert code == 0
+        assert (answers[-1]["step"], answers[-1]["set"]) == (predicted["stopped_after"], predicted["set"])
+    out = gemsnn("stream", run, file, "--speed", 0, "--json", "--set-size", 2)[1]
+    assert len(out.splitlines()) == 1  # two classes are few enough from the first step on

@@ -19,6 +19,7 @@ FORMS = [
     *((name, None) for name in sorted(ENGINES.keys() - {"compiled"})),
     ("compiled", "direct"),
     ("compiled", "event"),
+    ("compiled", "sparse"),
 ]
 
 network = gemsnn.Network(

@@ -26,3 +26,16 @@ def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path):
     assert first.count("gemsnn: compiling the engine") == 1
     assert first.count("\n") == 1
     assert second == ""
+
+
+NOWHERE_TO_KEEP_IT = """
+import numba.core.caching
+numba.core.caching.CacheImpl._locator_classes = []  # as on a machine where no folder can be written to
+"""
+
+
+def test_without_a_folder_for_it_everything_works_and_it_is_said_that_compiling_is_repeated():
+    program = NOWHERE_TO_KEEP_IT + PROGRAM + "import gemsnn.events.pixels, gemsnn.engine.compiled, gemsnn.learning"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "at every start: no folder for it is writable" in done.stderr

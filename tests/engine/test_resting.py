@@ -17,7 +17,7 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("filters", FILTERS)
-@pytest.mark.parametrize("form", ["event", "direct"])
+@pytest.mark.parametrize("form", ["event", "direct", "sparse"])
 def test_a_stream_that_rests_between_lessons_does_what_the_reference_does(form, filters, monkeypatch):
     monkeypatch.setattr(compiled, "FORM", form)
     topology = gemsnn.Topology.fully_connected(4, 5, 3)

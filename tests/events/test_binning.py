@@ -74,7 +74,7 @@ def test_the_unsorted_are_binned_as_the_sorted(dvs_events: Events) -> None:
 def test_a_short_recording_is_padded_with_silence_and_an_empty_one_is_silence() -> None:
     events = make_events([60], [60], [0], [1])
     spikes = mnist_dvs_preprocessing().bin(events)
-    assert spikes.shape == (80, 676)
+    assert spikes.shape == (80, 2 * 676)
     assert spikes.sum() == 1
     assert not mnist_dvs_preprocessing().bin(events[:0]).any()
 
@@ -84,7 +84,7 @@ def test_choices_survive_json(dvs_events: Events) -> None:
         again = Preprocessing.from_dict(json.loads(json.dumps(choices.to_dict())))
         assert again == choices
         assert Preprocessing(**json.loads(json.dumps(choices.to_dict()))) == choices
-    assert mnist_dvs_preprocessing(8).n_inputs == mnist_dvs_preprocessing(16).n_inputs == 676
+    assert mnist_dvs_preprocessing(8).n_inputs == mnist_dvs_preprocessing(16).n_inputs == 2 * 676
 
 
 @pytest.mark.parametrize(

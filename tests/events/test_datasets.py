@@ -1,5 +1,6 @@
 """Data sets by name: folders named after classes, and whatever tonic reads."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -140,3 +141,32 @@ def test_recordings_of_different_size_need_a_sensor(tmp_path: Path, nmnist_event
     assert len(inventory.recordings) == 8709
     assert inventory.recordings[0].official_split is None
     assert len(inventory.recordings[0].read()) == 20
+
+
+def test_cifar10_dvs_comes_in_through_tonic(tmp_path: Path) -> None:
+    """AEDAT 4 in folders named after the classes; tonic takes it for unpacked if there are 1,000 of them."""
+    pytest.importorskip("aedat")  # by which tonic reads such files
+    faery = pytest.importorskip("faery")  # by which we write them
+    place = tmp_path / "CIFAR10DVS"
+    rng, names = np.random.default_rng(0), tuple(tonic.datasets.CIFAR10DVS.classes)
+    for label in names:
+        (place / label).mkdir(parents=True)
+        events = np.zeros(50, dtype=faery.EVENTS_DTYPE)
+        events["t"] = np.sort(rng.integers(1_000_000, 2_000_000, 50))
+        events["x"], events["y"] = rng.integers(0, 128, 50), rng.integers(0, 128, 50)
+        events["p"] = rng.integers(0, 2, 50).astype(bool)
+        faery.events_stream_from_array(events, (128, 128)).to_file(place / label / "0.aedat4", file_type="aedat")
+        for i in range(1, 100):
+            (place / label / f"{i}.aedat4").hardlink_to(place / label / "0.aedat4")
+    (place / "CIFAR10DVS.zip").write_bytes(b"")
+    inventory = find_dataset("tonic:CIFAR10DVS", tmp_path)
+    assert inventory.classes == names
+    assert len(inventory.recordings) == 1000
+    assert inventory.preprocessing.sensor_size == (128, 128)
+    last = inventory.recordings[-1]
+    assert last.label == "truck"
+    same = find_dataset("folder", place, sensor_size=(128, 128)).recordings[-1]
+    assert np.array_equal(last.read(), same.read())
+    import_recordings(replace(inventory, recordings=inventory.recordings[::50]), tmp_path / "a.h5", test_fraction=0.5)
+    with open_prepared(tmp_path / "a.h5") as data:
+        assert (len(data.train), len(data.test), data.n_classes) == (10, 10, 10)

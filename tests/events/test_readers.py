@@ -228,3 +228,9 @@ def test_hdf5_without_events_says_what_it_holds(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.h5")
     with pytest.raises(DataError, match="a device or a pipe"):
         read_hdf5(tmp_path / "pipe.h5")
+
+
+def test_times_at_both_ends_of_what_a_number_holds_are_put_in_order(tmp_path):
+    file = tmp_path / "far.csv"
+    file.write_text(f"t,x,y,p\n{2**63 - 1},1,1,1\n{-(2**63)},2,2,0\n")
+    assert read_recording(file)["x"].tolist() == [2, 1]

@@ -149,10 +149,10 @@ def test_numbers_that_are_too_large_are_refused_by_the_binner():
 
 
 def test_datagrams_are_events_and_an_empty_one_ends_a_recording():
-    events = some_events(12_000)
+    events = some_events(6_000)
     with UdpSource(port=0) as source, UdpSender(source.port) as sender:
         arriving = iter(source)
-        for part in (events[:11_000], events[11_000:]):
+        for part in (events[:5_500], events[5_500:]):
             sender.send(part)
             sender.end()
         parts, ends = [], 0
@@ -162,8 +162,8 @@ def test_datagrams_are_events_and_an_empty_one_ends_a_recording():
             ends += part is None
         assert (source.lost, source.strange) == (0, 0)
     first = parts.index(None) if parts[0] is None else next(i for i, part in enumerate(parts) if part is None)
-    np.testing.assert_array_equal(together(parts[:first]), events[:11_000])
-    np.testing.assert_array_equal(together(parts[first:]), events[11_000:])
+    np.testing.assert_array_equal(together(parts[:first]), events[:5_500])
+    np.testing.assert_array_equal(together(parts[first:]), events[5_500:])
 
 
 def test_lost_and_strange_datagrams_are_counted():
@@ -236,3 +236,9 @@ def test_what_faery_sends_over_udp_is_understood():
             parts.append(next(arriving))
         assert (source.lost, source.strange) == (0, 0)
     np.testing.assert_array_equal(together(parts), events)
+
+
+@pytest.mark.parametrize("text", [b"1" * 100_000, b"0,1,1,1\n" + b"9" * 5000 + b",1,1,1\n", b"#" * 100_000])
+def test_a_line_without_end_is_refused_and_does_not_fill_the_memory(text):
+    with pytest.raises(DataError, match="is too long for an event"):
+        list(from_text(io.BytesIO(text)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import exact
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ def test_every_hidden_update_is_the_visible_errors_times_the_derivatives_so_far(
     network, T, K, eta, gamma, gain = NETWORK, 5, 3, 0.05, 0.8, 2.5
     n_hidden, n_inputs = network.n_hidden, network.n_inputs
     inputs, targets = rng.integers(0, 2, (T, 2)), rng.integers(0, 2, (T, 2))
-    rule = gemsnn.Feedback(eta, 0.9, gamma, gain)
+    rule = gemsnn.Feedback(eta, 0.9, gamma, gain, target_rate=1.0)
     stream = gemsnn.Stream(network, random_parameters(network, rng), rule, K, seed=11, engine=engine)
     states, infos = [stream.parameters], []
     for t in range(T):
@@ -74,7 +76,9 @@ def test_a_hidden_neuron_that_reaches_no_visible_one_learns_nothing(engine: str)
     mask = np.ones((4, 5), dtype=bool)
     mask[:, 4] = mask[3, 1] = False  # nothing from the visible neuron; nothing to it from hidden neuron 0
     mask[np.arange(4), 1 + np.arange(4)] = False
-    problem = make_problem(gemsnn.Network(gemsnn.Topology(1, 3, 1, mask)), gemsnn.Feedback(0.05, gain=1.0), T=20, K=2)
+    problem = make_problem(
+        gemsnn.Network(gemsnn.Topology(1, 3, 1, mask)), gemsnn.Feedback(0.05, gain=1.0, target_rate=1.0), T=20, K=2
+    )
     learned = problem.learn(engine).parameters
     np.testing.assert_array_equal(learned.synaptic[0], problem.parameters.synaptic[0])
     assert learned.bias[0] == problem.parameters.bias[0]
@@ -110,7 +114,10 @@ def test_follows_the_gradient_of_the_likelihood_closely_and_with_far_less_noise_
         ) / 2e-4
 
     cosines = {}
-    for rule in (gemsnn.GEM(1e-6, kappa=1.0, gamma=0.5), gemsnn.Feedback(1e-6, kappa=1.0, gamma=0.5, gain=1.0)):
+    for rule in (
+        gemsnn.GEM(1e-6, kappa=1.0, gamma=0.5),
+        gemsnn.Feedback(1e-6, kappa=1.0, gamma=0.5, gain=1.0, target_rate=1.0),
+    ):
         updates = np.array(
             [
                 (gemsnn.learn(network, parameters, rule, inputs, targets, 2, seed=seed).parameters.bias
@@ -140,7 +147,7 @@ def test_learns_what_no_network_without_hidden_neurons_can() -> None:
     }
     scores = {
         type(rule): gemsnn.SpikingClassifier(rule=rule, **settings).fit(X[:160], y[:160]).score(X[160:], y[160:])
-        for rule in (gemsnn.GEM(3e-3, centred=True), gemsnn.Feedback(3e-3))
+        for rule in (gemsnn.GEM(3e-3, centred=True), gemsnn.Feedback(3e-3, target_rate=1.0))
     }
     assert scores[gemsnn.Feedback] > 0.9
     assert scores[gemsnn.GEM] < 0.8
@@ -158,3 +165,38 @@ def test_errors_go_back_along_every_synapse_from_hidden_to_visible_neurons() -> 
 def test_impossible_gains_are_refused(value: float) -> None:
     with pytest.raises(gemsnn.ConfigError, match="gain must be a finite number of at least 0"):
         gemsnn.Feedback(gain=value)
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_neurons_that_spike_too_often_are_pushed_down_and_the_others_are_left_alone(engine: str) -> None:
+    # Without errors to learn from (gain 0), only the push moves hidden neurons: by what their rate is too high.
+    K, T, eta, pressure, target = 2, 6, 0.01, 4.0, 0.3
+    network = gemsnn.Network(gemsnn.Topology(0, 2, 1, np.zeros((3, 3))))
+    parameters = gemsnn.Parameters(np.zeros((3, 3, 3)), np.zeros((3, 3)), np.array([0.5, 0.5, 0.0]))
+    rule = gemsnn.Feedback(eta, 0.9, 1e-12, gain=0.0, target_rate=target, pressure=pressure)
+    uniforms = np.zeros((T, K, 2))
+    uniforms[:, :, 1] = 1.0  # the first neuron spikes at every step, the second never
+    rest = (np.zeros((T, 0)), np.zeros((T, 1)), K)
+    result = gemsnn.learn(network, parameters, rule, *rest, uniforms=uniforms, engine=engine)
+    assert result.parameters.bias[0] < 0.5
+    assert result.parameters.bias[1] == 0.5
+    rate, moved = 1 - 0.9 ** np.arange(1, T + 1), np.flatnonzero(1 - 0.9 ** np.arange(1, T + 1) > target)[0]
+    until = slice(0, moved + 1)
+    first = gemsnn.learn(
+        network, parameters, rule, rest[0][until], rest[1][until], K, uniforms=uniforms[until], engine=engine
+    )
+    p = 1 / (1 + np.exp(-0.5))
+    assert first.parameters.bias[0] == pytest.approx(0.5 - eta * pressure * (rate[moved] - target) * p * (1 - p))
+    quiet = gemsnn.learn(network, parameters, replace(rule, target_rate=1.0), *rest, uniforms=uniforms, engine=engine)
+    assert quiet.parameters.bias[0] == 0.5
+
+
+def test_a_target_rate_makes_hidden_neurons_spike_less() -> None:
+    rng = np.random.default_rng(0)
+    network = gemsnn.Network.fully_connected(10, 20, 2)
+    inputs, targets = (rng.random((400, 10)) < 0.3).astype(np.uint8), np.tile([1, 0], (400, 1))
+    rates = []
+    for target in (1.0, 0.1, 0.02):
+        rule = gemsnn.Feedback(0.01, target_rate=target, pressure=10.0)
+        rates.append(gemsnn.learn(network, network.init(0, hidden_bias=0.0), rule, inputs, targets).hidden[200:].mean())
+    assert rates[0] > 2 * rates[1] > 2 * rates[2]

@@ -32,12 +32,12 @@ def random_means(problem: Problem) -> gemsnn.TraceMeans:
     return gemsnn.TraceMeans(value, 5)
 
 
-FORMS = st.sampled_from(["event", "direct"])
+FORMS = st.sampled_from(["event", "direct", "sparse"])
 
 
 @contextmanager
 def form_of_the_compiled_engine(form: str):
-    """One of its two forms, where the graph allows for it."""
+    """One of its forms, where the graph allows for it."""
     usual = compiled.suitable_form
 
     def chosen(network, parameters, rule, K, free, steps):

@@ -6,7 +6,7 @@ With v^k <- kappa v^k + log p(x_t | u_t^k), w = SoftMax(v), L = log (1/K) sum_k 
     MB         1/K       (v^k - b^k) / K                            spike - probability
     IW         w^k       L - L^{-k}, or L - b, or L                 spike - probability
     GEM        w^k       w^k, or w^k - 1/K if centred               spike - probability
-    Feedback   w^k       gain w^k sum_c error_c reach_{i,c}         probability (1 - probability)
+    Feedback   w^k       w^k (gain sum_c error_c reach_{i,c} - push) probability (1 - probability)
 """
 
 from dataclasses import replace
@@ -100,7 +100,7 @@ def test_every_update_is_signal_times_eligibility(name, K, engine, readout):
         states.append(stream.parameters)
     spikes = [exact.sources(inputs, [info.spikes[k, :2] for info in infos], targets) for k in range(K)]
 
-    table, v = Table(rule), np.zeros(K)
+    table, v, rate = Table(rule), np.zeros(K), np.zeros(2)
     synaptic_taps, somatic_taps = network.synaptic_filter.taps, network.somatic_filter.taps
     eligibility = [np.zeros((K, *getattr(states[0], part).shape)) for part in ("synaptic", "somatic", "bias")]
     for t in range(T):
@@ -121,7 +121,10 @@ def test_every_update_is_signal_times_eligibility(name, K, engine, readout):
         signals = np.array([hidden] * 2 + [visible] * 3)
         if isinstance(rule, gemsnn.Feedback):
             reach = states[t].synaptic[2:, 2:4].sum(axis=2).T
-            signals[:2] = rule.gain * hidden * (reach @ errors.T)
+            fired = np.array([[spikes[k][t][2 + i] for k in range(K)] for i in range(2)])
+            rate = 0.9 * rate + 0.1 * fired.mean(axis=1)
+            push = rule.pressure * np.maximum(rate - rule.target_rate, 0)
+            signals[:2] = hidden * (rule.gain * (reach @ errors.T) - push[:, None])
         for k in range(K):
             pre = np.array([[exact.trace(taps, spikes[k], j, t) for taps in synaptic_taps] for j in range(7)])
             own = np.array([[exact.trace(taps, spikes[k], 2 + i, t) for taps in somatic_taps] for i in range(n)])

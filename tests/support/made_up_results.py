@@ -51,6 +51,7 @@ def made_up(
         records = [
             {
                 "position": 10 * (i + 1),
+                "epoch": float(i + 1),
                 "time_samples": 800 * (i + 1),
                 "train": {"examples": 10, "log_likelihood": -20.0, "hidden_spikes_per_step": spikes(K, seed)},
                 "test": figures(K, seed, i, accuracy),

@@ -94,7 +94,9 @@ def rules() -> st.SearchStrategy[gemsnn.rules.Rule]:
     small = {"learning_rate": st.sampled_from([0.0, 1e-5, 5e-4]), **memories}
     return st.one_of(
         st.builds(gemsnn.GEM, centred=st.booleans(), **usual),
-        st.builds(gemsnn.Feedback, gain=st.sampled_from([0.0, 0.5, 4.0]), **usual),
+        st.builds(
+            gemsnn.Feedback, gain=st.sampled_from([0.0, 0.5, 4.0]), target_rate=st.sampled_from([0.05, 1.0]), **usual
+        ),
         st.builds(gemsnn.MB, baseline=st.sampled_from([None, 0.0, 0.95]), **small),
         st.builds(gemsnn.IW, baseline=st.sampled_from([None, 0.0, 0.95, "leave-one-out"]), **small),
     )

@@ -1,17 +1,22 @@
 """A model with a guarantee: what it may be calibrated on, what is kept of it, and what it is judged by."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 import toy
 
 import gemsnn
 from gemsnn import CheckpointError, ConfigError, DataError, ShapeError
-from gemsnn.events import open_prepared, write_prepared
+from gemsnn.events import find_nmnist, import_recordings, open_prepared, write_prepared
 from gemsnn.events.prepared import resplit
 from gemsnn.inference import SmallSet, calibrate, recording_key
 from gemsnn.training import DecoderSettings, RunDirectory, load_model, save_model, train
 from gemsnn.training.calibration import measure_sets
 from gemsnn.training.tensors import read_tensors, write_tensors
+
+REAL = os.environ.get("GEMSNN_REAL_DATA")
 
 
 @pytest.fixture(scope="module")
@@ -186,19 +191,38 @@ def test_recordings_of_different_lengths(model, data):
     assert (sets.steps <= [len(one) for one in X]).all()
 
 
+def kept_over_splits(answers, y, m, splits=200):
+    """Mean share of sets that hold the true class when stopped, and at all times; alpha is 0.2."""
+    rng, stopped, always = np.random.default_rng(0), [], []
+    for _ in range(splits):
+        order = rng.permutation(len(y))
+        held, new = (type(answers)(*(values[part] for values in answers)) for part in (order[:m], order[m:]))
+        guarantee, truth = calibrate(held, y[order[:m]], 0.2, 5), y[order[m:]]
+        stopped.append(guarantee.stop(new).members[np.arange(len(truth)), truth].mean())
+        always.append(np.take_along_axis(guarantee.sets(new), truth[:, None, None], -1).all(axis=1).mean())
+    return np.mean(stopped), np.mean(always), np.std(always) / np.sqrt(splits)
+
+
 def test_over_many_splits_a_trained_networks_sets_keep_the_promise(model):
     """Of recordings that never were in one file with the training data."""
     X, y = toy.examples(600, seed=11)
     X, y = X ^ (np.random.default_rng(2).random(X.shape) < 0.35), np.searchsorted(model.classes, y)
     answers = model.predict_anytime(X)
-    rng, covered = np.random.default_rng(0), []
-    for _ in range(200):
-        order = rng.permutation(600)
-        held, new = (type(answers)(*(values[part] for values in answers)) for part in (order[:100], order[100:]))
-        sets = calibrate(held, y[order[:100]], 0.2, 5).stop(new)
-        covered.append(sets.members[np.arange(500), y[order[100:]]].mean())
-    assert np.mean(covered) > 0.8 - 3 * np.std(covered) / np.sqrt(200)
+    stopped, always, error = kept_over_splits(answers, y, 100)
+    assert stopped >= always > 0.8 - 3 * error
     assert gemsnn.metrics.accuracy(y, answers.classes[:, -1]) < 0.97, "too easy to test anything"
+
+
+@pytest.mark.skipif(not REAL, reason="GEMSNN_REAL_DATA does not name a folder of real recordings")
+def test_over_many_splits_real_recordings_keep_the_promise(tmp_path):
+    inventory = find_nmnist(Path(REAL) / "n-mnist", (0, 1, 2))
+    import_recordings(inventory, tmp_path / "digits.h5", split="stratified", test_fraction=0.6, seed=0)
+    with open_prepared(tmp_path / "digits.h5") as data:
+        train(toy.config(epochs=1, validation_fraction=0.0, eval_every=None), data, tmp_path / "run")
+        model = RunDirectory(tmp_path / "run").load_model()
+        answers, y = model.predict_anytime(everything(data.test)), data.test.labels
+    stopped, always, error = kept_over_splits(answers, y, 90)
+    assert stopped >= always > 0.8 - 3 * error
 
 
 # ---- alive

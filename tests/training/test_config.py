@@ -38,7 +38,7 @@ from gemsnn.training.config import differences, parse_assignment
         ("learning_rate_schedule", "steps", "'constant', 'linear', 'cosine'"),
         ("validation_fraction", 1.0, "< 1"),
         ("average_last", 2, "<= 1"),
-        ("patience", 0, ">= 1"),
+        ("patience", -1, ">= 0"),
         ("dtype", "float16", "'float32', 'float64'"),
         ("seed", -1, ">= 0"),
         ("inference_compartments", 0, "a whole number (or left out), >= 1"),
@@ -253,6 +253,7 @@ def test_everything_that_decides_what_the_paper_s_preset_computes_is_written_dow
     # The weights of a reproduction with a given seed are to stay the same from version to version.
     cosines = {"kind": "raised-cosine", "n_basis": 3, "duration": 10, "offset": 1.0}
     expected = {
+        "merge_polarities": True,
         "n_hidden": 200,
         "topology": {"kind": "fully-connected", "lateral": False},
         "readout": "bernoulli",
@@ -358,9 +359,11 @@ def test_settings_of_version_0_1_are_refused_with_their_new_place(settings, hint
 
 
 def test_differences_are_told_field_by_field():
-    one, other = (TrainingConfig.make(rule=rule).identity() for rule in (gemsnn.Feedback(), gemsnn.GEM(3e-4)))
+    one, other = (TrainingConfig.make(rule=rule).identity() for rule in (gemsnn.Feedback(), gemsnn.GEM()))
     assert differences(one, other) == [
         'rule.centred was "(not set)" and is now false',
         'rule.gain was 10.0 and is now "(not set)"',
         'rule.kind was "feedback" and is now "gem"',
+        'rule.pressure was 3.0 and is now "(not set)"',
+        'rule.target_rate was 0.05 and is now "(not set)"',
     ]

@@ -327,8 +327,11 @@ def trained(**settings):
 
 @pytest.mark.parametrize("rule", ["feedback", "gem", "mb"])
 def test_teaching_step_by_step_is_learning_on(rule):
-    """With the model's own rule, compartments and draws: what partial_fit does."""
-    classifier, X, y = trained(rule=rule, n_compartments=2)
+    """With the model's own rule, compartments and draws: what partial_fit does.
+
+    Means of the traces move at other times in a stream, which does not know when a recording ends.
+    """
+    classifier, X, y = trained(rule=rule, n_compartments=2, mean_free=False)
     live = classifier.stream(learning=True)
     for recording, label in zip(X, y, strict=True):
         for inputs in recording:
@@ -359,7 +362,7 @@ def test_steps_that_nobody_teaches_are_run_through_by_the_learner():
     model = classifier.model_
     live = model.stream(learning=True)
     rule, position = gemsnn.Feedback(learning_rate=1e-2), classifier.n_examples_seen_
-    by_hand = gemsnn.Stream(model.network, model.parameters, rule, 1, model.seed, example=position)
+    by_hand = gemsnn.Stream(model.network, model.parameters, rule, 1, model.seed, example=position, means=model.means)
     target = np.array([0, 1, 0])
     for t, inputs in enumerate(X[0]):
         live.step(inputs)

@@ -45,3 +45,36 @@ def test_without_the_extra_asking_for_it_says_how_to_get_it(tmp_path, monkeypatc
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install 'gemsnn\[tensorboard\]'"):
         TensorBoard(RunDirectory(tmp_path))
+
+
+def closing(boards):
+    """Observers that are closed later, as the command line does."""
+
+    def make(run, trainer):
+        boards.append(TensorBoard(run))
+        return boards[-1:]
+
+    return make
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_nothing_is_removed_that_gemsnn_did_not_write(data, tmp_path):
+    folder = tmp_path / "run" / "tensorboard"
+    folder.mkdir(parents=True)
+    (folder / "thesis.txt").write_text("precious")
+    (folder / "events.out.tfevents.1.host").write_text("of another program")
+    boards = []
+    for resume in (False, True):
+        train(toy.config(), data, tmp_path / "run", resume=resume, observers=closing(boards))
+        boards[-1].close()
+    kept = {path.name for path in folder.iterdir()}
+    assert {"thesis.txt", "events.out.tfevents.1.host"} < kept
+    assert len(kept) == 3  # and one file of our own, written anew
+
+
+def test_a_file_where_the_folder_should_be_is_told_and_stays(data, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "tensorboard").write_text("precious")
+    with pytest.raises(ConfigError, match="tensorboard: is a file"):
+        train(toy.config(), data, tmp_path / "run", observers=lambda run, _: [TensorBoard(run)])
+    assert (tmp_path / "run" / "tensorboard").read_text() == "precious"

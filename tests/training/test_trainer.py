@@ -11,7 +11,7 @@ from gemsnn.events import open_prepared, write_prepared
 from gemsnn.inference import class_patterns
 from gemsnn.training import ArrayData, ArrayExamples, Trainer
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out
-from gemsnn.training.trainer import Progress, TrainingState
+from gemsnn.training.trainer import DivergenceWarning, Progress, TrainingState
 
 
 def plain_loop(config, data):
@@ -373,3 +373,9 @@ def test_state_has_only_values_that_json_keeps(data):
     progress = dataclasses.asdict(trainer.state.progress)
     assert json.loads(json.dumps(progress, allow_nan=False)) == progress
     assert isinstance(trainer.state.parameters, Parameters)
+
+
+def test_a_run_that_diverges_to_finite_numbers_says_so(data):
+    trainer = Trainer(toy.config(rule={"learning_rate": 1000.0}), data)
+    with pytest.warns(DivergenceWarning, match=r"diverged by example \d+: .* start anew with rule.learning_rate below"):
+        trainer.run(stop=lambda: trainer.state.progress.evaluated > 0)

@@ -1,6 +1,9 @@
 """The `gemsnn` command: puts the command groups together and turns our errors into one message and exit code 2."""
 
+import errno
+import io
 import sys
+from contextlib import suppress
 
 import typer
 
@@ -9,6 +12,7 @@ from gemsnn.cli import data
 from gemsnn.cli.calibrate import calibrate
 from gemsnn.cli.demo import demo
 from gemsnn.cli.evaluate import evaluate
+from gemsnn.cli.output import throw_away
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
 from gemsnn.cli.runs import runs
@@ -60,12 +64,43 @@ def _refuse_devices(arguments: list[str]) -> None:
 
 def main() -> None:
     """Run the command line; an error that the user can mend is one message and exit code 2, never a traceback."""
+    before = sys.stdout
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, io.TextIOWrapper):
+            output.reconfigure(errors="backslashreplace")  # names of files need not be text
+    try:
+        sys.exit(_run())
+    finally:
+        sys.stdout = before
+
+
+def _run() -> int | str | None:
+    """The exit code."""
     try:
         _refuse_devices(sys.argv[1:])
-        app()
+        code = app(standalone_mode=True)
+    except SystemExit as ended:
+        code = ended.code
     except GemsnnError as error:
-        from rich.console import Console
-        from rich.markup import escape
+        return _fail(str(error))
+    except MemoryError as error:
+        return _fail(f"there is not enough memory{f': {error}' if str(error) else ''}; use smaller sizes")
+    except OSError as error:  # of the terminal, the disk or a file: nothing that a traceback would explain
+        return _fail(": ".join(filter(None, [error.filename and str(error.filename), error.strerror or str(error)])))
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        throw_away(sys.stdout)
+        return 1 if error.errno == errno.EPIPE else _fail(f"the output cannot be written: {error.strerror or error}")
+    return code  # type: ignore[no-any-return]
 
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", soft_wrap=True, highlight=False)
-        sys.exit(2)
+
+def _fail(message: str) -> int:
+    from rich.console import Console
+    from rich.markup import escape
+
+    with suppress(OSError):
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
+    with suppress(OSError):
+        sys.stdout.flush()
+    return 2

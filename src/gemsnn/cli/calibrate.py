@@ -46,7 +46,7 @@ def calibrate(
 
     Example: gemsnn calibrate runs/first --data digits.h5 --alpha 0.1
     """
-    from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
+    from gemsnn.cli.inputs import FolderExamples, check_recordings_fit, fitting
     from gemsnn.events import open_prepared
     from gemsnn.training import save_model
     from gemsnn.training.lock import locked
@@ -59,8 +59,8 @@ def calibrate(
             check_recordings_fit(trained, run)
             promised = trained.calibrate_on(FolderExamples(trained, data), alpha, decoder=how, **options)
         else:
-            with open_prepared(data) as prepared:
-                check_fit(trained, prepared)
+            with open_prepared(data) as opened:
+                prepared = fitting(trained, opened)
                 promised = trained.calibrate_on(prepared, alpha, split=split.value, decoder=how, **options)
         save_model(promised, path)
     result = _result(promised.calibration, path, data)

@@ -106,9 +106,9 @@ def import_(
     downsample: Annotated[
         int | None, typer.Option(help="Side of the square of pixels that becomes one input; MNIST-DVS 1, 2 or 4.")
     ] = None,
-    polarity: Annotated[_Polarity, typer.Option(help="Merge ON and OFF, or make them inputs of their own.")] = (
-        _Polarity.MERGED
-    ),
+    polarity: Annotated[
+        _Polarity | None, typer.Option(help="Merge ON and OFF, or make them inputs of their own, as cameras do.")
+    ] = None,
     bin_ms: Annotated[
         float | None, typer.Option(help="Width of a time bin in ms; 25, N-MNIST 5, if not given.")
     ] = None,
@@ -171,9 +171,9 @@ def simulate(
         tuple[int, int], typer.Option(metavar="TRAIN TEST", help="Recordings of each digit: training and test.")
     ] = (400, 100),
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same file.")] = 0,
-    polarity: Annotated[_Polarity, typer.Option(help="Merge ON and OFF, or make them inputs of their own.")] = (
-        _Polarity.MERGED
-    ),
+    polarity: Annotated[
+        _Polarity | None, typer.Option(help="Merge ON and OFF, or make them inputs of their own, as cameras do.")
+    ] = None,
     bin_ms: Annotated[float | None, typer.Option(help="Width of a time bin in ms; 25 if not given.")] = None,
     steps: Annotated[int | None, typer.Option(help="Number of time bins; 80 if not given.")] = None,
     camera: Annotated[
@@ -375,14 +375,14 @@ def _refuse_existing(out: Path, force: bool) -> None:
 
 def _changed(
     usual: "Preprocessing",
-    polarity: _Polarity,
+    polarity: _Polarity | None,
     bin_ms: float | None,
     steps: int | None,
     downsample: int | None = None,
 ) -> "Preprocessing":
     from gemsnn.events import Preprocessing
 
-    changes: dict[str, Any] = {"polarity": polarity.value, "n_steps": steps, "downsample": downsample}
+    changes: dict[str, Any] = {"polarity": polarity and polarity.value, "n_steps": steps, "downsample": downsample}
     if bin_ms is not None:
         if not math.isfinite(bin_ms):
             raise ConfigError(f"--bin-ms {bin_ms}: a time bin has a finite width")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gemsnn.cli.output import print_table, progress, say, warnings_as_lines
+from gemsnn.cli.output import outlast_output, print_table, progress, say, warnings_as_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +29,7 @@ def demo(
 
     Example: gemsnn demo --out demo
     """
+    outlast_output()
     from rich.console import Console
 
     from gemsnn.experiments import demo as show
@@ -78,13 +79,13 @@ def _train(out: Path, data: Path, console: "Console") -> None:
 
 
 def _print_answers(answers: "Answers") -> None:
-    """A few test recordings as small pictures, the answer below each."""
+    """Two test recordings as small pictures, and the one that it is least sure of; the answer below each."""
     import numpy as np
 
     from gemsnn.events.pictures import half_blocks
 
-    firsts = [int(np.flatnonzero(answers.labels == c)[0]) for c in range(len(answers.classes))]
-    shown = sorted(firsts, key=lambda i: answers.confidence[i])[:3]
+    shown = [int(np.flatnonzero(answers.labels == c)[0]) for c in (0, len(answers.classes) - 1)]
+    shown.append(int(answers.confidence.argmin()))
     pictures, captions = [], []
     for i in shown:
         film = answers.films[i]
@@ -131,6 +132,7 @@ def _what_next(out: Path, data: Path) -> list[tuple[str, str]]:
     run = out / "run"
     todo = [
         ("Ask the classifier about raw recordings", f"{program} predict {run} {out / 'recordings'}"),
+        ("Watch it answer while they play, as a page", f"{program} watch {run} {out / 'recordings'} --out watch.html"),
         ("All figures of it", f"{program} evaluate {run} --data {data}"),
         (
             "Learn from recordings of your own, in folders named after their classes",

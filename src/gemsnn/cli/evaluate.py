@@ -9,6 +9,7 @@ import typer
 
 from gemsnn.cli.output import print_table, say
 from gemsnn.cli.train import DECODER_HELP, decoder_names
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, DataError
 
 
@@ -103,7 +104,7 @@ def evaluate(
 
     Example: gemsnn evaluate runs/first --data digits.h5 --page evaluation.html
     """
-    from gemsnn.cli.inputs import FolderExamples, check_fit, check_recordings_fit
+    from gemsnn.cli.inputs import FolderExamples, check_recordings_fit, fitting
     from gemsnn.events import open_prepared
 
     trained, how = load(run, model, decoder, compartments)
@@ -117,8 +118,8 @@ def evaluate(
         result = _measured(trained, how, recordings, set_size, about, **options)
         _write_page(page, trained, how, recordings, result, None, threads)
     else:
-        with open_prepared(data) as prepared:
-            check_fit(trained, prepared)
+        with open_prepared(data) as opened:
+            prepared = fitting(trained, opened)
             part = prepared.test if split is SplitName.TEST else prepared.train
             if not len(part):
                 raise DataError(f"{data}: the {split.value} split is empty, so there is nothing to evaluate on")
@@ -180,12 +181,19 @@ def _measure(model: Any, how: Any, examples: Any, size: int, **options: Any) -> 
     return figures
 
 
-def promises(model: Any, how: Any, quiet: bool = False) -> bool:
+def stopping_rule(model: Any, how: Any, size: int) -> Any:
+    """Of a stream: stop at a small set, if the model answers with sets; else None."""
+    from gemsnn.inference import SmallSet
+
+    return SmallSet(model.calibration.guarantee, size) if promises(model, how) else None
+
+
+def promises(model: Any, how: Any) -> bool:
     """Whether the model answers with sets; it is said if it does not because of the decoder."""
     if model.calibration is None:
         return False
     meant = model.calibration.decoder
-    if meant != how and not quiet:
+    if meant != how:
         say(
             f"no sets: the model was calibrated for the {meant.kind} decoder with {meant.compartments} compartments",
             error=True,
@@ -226,7 +234,9 @@ def _print(result: dict[str, Any]) -> None:
     for row in _rows(result):
         table.add_row(*row)
     read_out = f"{result['decoder']} decoder, " if "decoder" in result else ""
-    print_table(table, f"{result['model']} on {result['data']}: {read_out}{result['compartments']} compartments")
+    print_table(
+        table, f"{result['model']} on {result['data']}: {read_out}{counted(result['compartments'], 'compartment')}"
+    )
     if "sets" in result:
         _print_sets(result["sets"])
     if "reliability" not in result:

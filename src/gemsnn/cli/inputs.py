@@ -49,8 +49,12 @@ def check_recordings_fit(model: Any, run: Path) -> None:
         )
 
 
-def check_fit(model: Any, data: Any) -> None:
-    """Refuse a prepared file that the model was not made for, and say what differs."""
+def fitting(model: Any, data: Any) -> Any:
+    """The data of a prepared file as the model knows it; one that it was not made for is refused, with what differs."""
+    from gemsnn.training.polarity import merged_polarities
+
+    if model.preprocessing is not None and model.preprocessing.polarity == "merged":
+        data = merged_polarities(data)
     different = [
         f"{what} {ours!r} in the model, {theirs!r} in the data"
         for what, ours, theirs in (
@@ -69,14 +73,15 @@ def check_fit(model: Any, data: Any) -> None:
         raise DataError(
             f"{data.path}: does not fit the model: {'; '.join(different)}. Prepare the data as for training"
         )
+    return data
 
 
 def prepared_examples(model: Any, file: Path) -> Iterator[tuple[str, str, NDArray[Any]]]:
     """Place, name and (T, n_inputs) spikes of every example in a prepared file."""
     from gemsnn.events import open_prepared
 
-    with open_prepared(file) as data:
-        check_fit(model, data)
+    with open_prepared(file) as prepared:
+        data = fitting(model, prepared)
         for split, part in (("train", data.train), ("test", data.test)):
             for index in range(len(part)):
                 yield f"{file} {split} {index}", part.names[index], part[index]

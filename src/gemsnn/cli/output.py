@@ -1,19 +1,65 @@
 """Printing, the same in every command."""
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+
+from gemsnn.common.words import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+class _Lasting:
+    """An output whose reader may leave: what is written then is thrown away, and the work goes on."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._gone = stream, False
+
+    def write(self, text: str) -> int:
+        self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._attempt(self._stream.flush)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _attempt(self, do: Callable[[], Any]) -> None:
+        if self._gone:
+            return
+        try:
+            do()
+        except OSError as error:
+            self._gone = True
+            throw_away(self._stream)
+            with suppress(OSError):
+                print(f"gemsnn: going on without output ({error.strerror or error})", file=sys.stderr, flush=True)
+
+
+def outlast_output() -> None:
+    """From now on, a reader that leaves (`| head`) or a full disk behind the output does not end the work."""
+    if not isinstance(sys.stdout, _Lasting):
+        sys.stdout = _Lasting(sys.stdout)
+
+
+def throw_away(stream: Any) -> None:
+    """Let what is still to be written go nowhere; else the interpreter complains once more at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def say(line: str, *, error: bool = False) -> None:
     """A line of text, as it is; not wrapped when the output is not a terminal."""
     from rich.console import Console
 
+    line = "\n".join(map(printable, line.split("\n")))  # names of files and classes come from outside
     Console(stderr=error).print(line, soft_wrap=True, highlight=False, markup=False)
 
 

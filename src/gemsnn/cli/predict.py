@@ -9,6 +9,7 @@ import typer
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, promises
 from gemsnn.cli.output import print_table, say
+from gemsnn.common.words import counted
 from gemsnn.errors import DataError, GemsnnError
 
 
@@ -62,7 +63,7 @@ def predict(
             else:
                 table.add_row(*_row(answer, size))
     if not as_json:
-        print_table(table, f"{run}: {how.kind} decoder, {how.compartments} compartments")
+        print_table(table, f"{run}: {how.kind} decoder, {counted(how.compartments, 'compartment')}")
     if failed:
         say(f"{failed} of {total} files could not be read", error=True)
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gemsnn.cli.output import print_table, say, warnings_as_lines
+from gemsnn.cli.output import outlast_output, print_table, say, warnings_as_lines
 from gemsnn.common.words import counted, plus_minus, with_interval
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def reproduce(
 
     Example: gemsnn reproduce --quick --out demo
     """
+    outlast_output()
     from rich.console import Console
     from rich.progress import Progress
 
@@ -108,7 +109,7 @@ def reproduce(
 def _print_results(finished: "Finished") -> None:
     from rich.table import Table
 
-    from gemsnn.experiments.protocol import Reading
+    from gemsnn.experiments.protocol import DecodedBy
 
     results = finished.results
     table = Table(title="Test set, iteration chosen on validation, 95 % intervals over seeds", title_justify="left")
@@ -118,13 +119,13 @@ def _print_results(finished: "Finished") -> None:
     for K in results.compartments:
         cells = []
         shown = [
-            ("log_likelihood", Reading.VOTE, 1, 2),
-            ("accuracy", Reading.VOTE, 100, 1),
-            ("ece", Reading.FEW, 1, 3),
-            ("accuracy", Reading.LIKELIHOOD, 100, 1),
+            ("log_likelihood", DecodedBy.VOTE, 1, 2),
+            ("accuracy", DecodedBy.VOTE, 100, 1),
+            ("ece", DecodedBy.FEW, 1, 3),
+            ("accuracy", DecodedBy.LIKELIHOOD, 100, 1),
         ]
-        for metric, reading, factor, digits in shown:
-            value = results.estimate(K, metric, "chosen_on_validation", reading)
+        for metric, decoder, factor, digits in shown:
+            value = results.estimate(K, metric, "chosen_on_validation", decoder)
             cells.append(plus_minus(value, factor, digits))
         table.add_row(str(K), *cells)
     print_table(table)

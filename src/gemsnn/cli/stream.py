@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, Which, load
+from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, stopping_rule
 from gemsnn.cli.output import say
 from gemsnn.errors import ConfigError
 
@@ -29,6 +29,7 @@ def stream(
     stop: Annotated[
         float | None, typer.Option(min=0, max=1, help="Be content with an answer of this confidence, and go on.")
     ] = None,
+    set_size: SetSize = 1,
     speed: Annotated[
         float, typer.Option(min=0, help="Of playing back: 1 is real time, 2 twice as fast; 0 as fast as possible.")
     ] = 1.0,
@@ -59,8 +60,9 @@ def stream(
     check_recordings_fit(trained, run)
     with ExitStack() as open_things:
         coming, key, live_source = open_source(trained, source, speed, binary, open_things)
+        enough = stopping_rule(trained, how, set_size) if stop is None else stop
         live = trained.stream(
-            how, stop=stop, key=key, patience_us=round(patience_ms * 1000), endless=endless
+            how, stop=enough, key=key, patience_us=round(patience_ms * 1000), endless=endless
         )  # fmt: skip
         say(f"{run}: {how.kind} decoder, {how.compartments} compartments; {_told(source, coming)}", error=True)
         _leave_garbage_alone()

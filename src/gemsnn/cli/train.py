@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gemsnn.cli.output import print_table, say, warnings_as_lines
+from gemsnn.cli.output import outlast_output, print_table, say, warnings_as_lines
 from gemsnn.cli.settings import complete_setting
 from gemsnn.errors import ConfigError
 
@@ -81,7 +81,7 @@ def train(
         float | None,
         typer.Option(
             help="Step size of the rule.",
-            show_default="0.0003; of other rules than feedback 0.001",
+            show_default="0.001",
             rich_help_panel=_NETWORK,
         ),
     ] = None,
@@ -105,8 +105,9 @@ def train(
     epochs: Annotated[
         int | None,
         typer.Option(
-            help="Passes over the training examples.",
-            show_default="10",
+            help="Passes over the training examples: few examples are shown more often. If not given, training stops "
+            "early where validation no longer improves.",
+            show_default="500 / sqrt(examples), at least 5",
             rich_help_panel=_LENGTH,
         ),
     ] = None,
@@ -114,7 +115,7 @@ def train(
         int | None,
         typer.Option(
             help="Time steps between evaluations.",
-            show_default="once an epoch",
+            show_default="once an epoch, 20 times at most",
             rich_help_panel=_LENGTH,
         ),
     ] = None,
@@ -165,6 +166,7 @@ def train(
 
     Example: gemsnn train --data digits.h5 --out runs/first --compartments 5
     """
+    outlast_output()
     from rich.console import Console
 
     from gemsnn.events import open_prepared

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, SplitName, Which, load, promises
+from gemsnn.cli.evaluate import (
+    Compartments,
+    DecoderOption,
+    Run,
+    SetSize,
+    SplitName,
+    Which,
+    load,
+    promises,
+    stopping_rule,
+)
 from gemsnn.cli.output import say, warnings_as_lines
 from gemsnn.errors import DataError
 
@@ -51,10 +61,10 @@ def watch(
     from gemsnn.watching import least_certain
 
     trained, how = load(run, model, decoder, compartments)
-    promises(trained, how)
     if live:
         _serve(trained, how, run, str(file), set_size, port, speed)
         return
+    promises(trained, how)
     options = {"decoder": how, "size": set_size}
     with warnings_as_lines(), _items(trained, run, file, split) as (items, picture):
         ordered, errors = (items, []) if len(items) == 1 else least_certain(trained, items, picture, how)
@@ -73,7 +83,7 @@ def watch(
 
 @contextmanager
 def _items(model: Any, run: Path, file: Path, split: SplitName) -> "Iterator[tuple[list[Item], Picture]]":
-    from gemsnn.cli.inputs import check_fit, check_recordings_fit, recordings_in
+    from gemsnn.cli.inputs import check_recordings_fit, fitting, recordings_in
     from gemsnn.events import open_prepared
     from gemsnn.events.container import is_prepared
     from gemsnn.watching import Picture, examples, recordings
@@ -82,8 +92,8 @@ def _items(model: Any, run: Path, file: Path, split: SplitName) -> "Iterator[tup
         check_recordings_fit(model, run)
         yield recordings(model, recordings_in(file)), Picture.of(model)
         return
-    with open_prepared(file) as data:
-        check_fit(model, data)
+    with open_prepared(file) as prepared:
+        data = fitting(model, prepared)
         part = data.test if split is SplitName.TEST else data.train
         if not len(part):
             raise DataError(f"{file}: the {split.value} split is empty, so there is nothing to watch")
@@ -128,14 +138,12 @@ def _serve(model: Any, how: Any, run: Path, source: str, size: int, port: int, s
 
     from gemsnn.cli.inputs import check_recordings_fit
     from gemsnn.cli.stream import open_source
-    from gemsnn.inference import SmallSet
     from gemsnn.watching import LiveServer, show, watch_page
 
     check_recordings_fit(model, run)
     with ExitStack() as open_things, warnings_as_lines():
         coming, key, again = open_source(model, source, speed, False, open_things)
-        sure = None if not promises(model, how, quiet=True) else SmallSet(model.calibration.guarantee, size)
-        live = model.stream(how, stop=sure, key=key)
+        live = model.stream(how, stop=stopping_rule(model, how, size), key=key)
         page = watch_page(model, [], title="gemsnn watches", about=f"{run}, {source}", decoder=how, live="/events")
         server = open_things.enter_context(LiveServer(page, port))
         played = source != "-" and not source.startswith("udp:")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from gemsnn.engine import direct, event, protocol, resting
+from gemsnn.engine import direct, event, protocol, resting, sparse
 from gemsnn.engine.event import horizon
 from gemsnn.engine.event_plan import event_plan
 from gemsnn.engine.protocol import State
 from gemsnn.engine.simulate import simulate
+from gemsnn.engine.synapses import is_sparse
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
@@ -17,9 +18,9 @@ __all__ = ["learner", "simulate", "suitable_form"]
 
 LONGEST_WINDOW = 1024  # steps that the event form may have to look back
 
-MARKS = {"event": "fading", "direct": "eligibility"}  # what only a state of that form has
+MARKS = {"event": "fading", "direct": "eligibility", "sparse": "settled"}  # what only a state of that form has
 
-FORM: str | None = None  # "event" or "direct" for all, in tests and benchmarks; None lets the sizes choose
+FORM: str | None = None  # one of them for all, in tests and benchmarks; None lets the sizes choose
 
 
 def learner(
@@ -40,6 +41,8 @@ def learner(
     form = begun or FORM or suitable_form(network, parameters, rule, n_compartments, free, steps)
 
     def begin(weights: Parameters, past: State | None, overwrite: bool = True) -> protocol.Learner:
+        if form == "sparse":
+            return sparse.Learner(network, weights, rule, n_compartments, state=past, overwrite=overwrite)
         if form == "direct":
             return direct.Learner(network, weights, rule, n_compartments, state=past, free=free, threads=threads)
         return event.Learner(
@@ -53,11 +56,13 @@ def learner(
 
 def suitable_form(
     network: Network, parameters: Parameters, rule: Rule, n_compartments: int, free: bool, steps: int | None
-) -> Literal["event", "direct"]:
-    """The form that takes less time, by the multiplications of one step and compartment; both give the same result.
+) -> Literal["event", "direct", "sparse"]:
+    """The form that takes less time, by the multiplications of one step and compartment; all give the same result.
 
-    The choice may not depend on the number of threads: the last bits of the two forms differ.
+    The choice may not depend on the number of threads: the last bits of the forms differ.
     """
+    if is_sparse(network.topology):
+        return "sparse"
     plan = event_plan(network, free, parameters.dtype)
     reach = horizon(rule.gamma, parameters.dtype)
     window = min(length for length in (steps, reach, math.inf) if length is not None)

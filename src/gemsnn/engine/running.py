@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gemsnn.engine.firing import CircuitTable, circuit_table, compete, sigmoid, winner
 from gemsnn.engine.jit import FASTMATH, jit
 from gemsnn.engine.recursion import Recursion, recursion
+from gemsnn.engine.synapses import is_sparse, synapse_lists
 from gemsnn.model import Network, Parameters
 from gemsnn.model.filters import Filter
 
@@ -32,11 +33,21 @@ class Bank(NamedTuple):
     recursion: Recursion  # zeros where there is none
 
 
+class Listed(NamedTuple):
+    """The rows of a sparse graph (see ``synapses.py``); empty where there are rows."""
+
+    start: Array  # (n_sources + 1,)
+    neuron: Array  # (n_synapses,) int32
+    weight: Array  # (n_synapses, n_basis) f
+
+
 class Weights(NamedTuple):
     """A network and its parameters, as the kernel reads them; f is the precision of the parameters."""
 
-    rows: Array  # (n_inputs + n_feeding, n_basis * n_neurons) f: one for each source
+    rows: Array  # (n_inputs + n_feeding, n_basis * n_neurons) f: one for each source; none if they are listed
+    listed: Listed
     n_inputs: int
+    n_feeding: int  # neurons that may feed others
     bias: Array  # (n_neurons,) f
     synapses: Bank
     soma: Bank
@@ -69,21 +80,32 @@ class Past(NamedTuple):
 
 def arrange(network: Network, parameters: Parameters) -> Weights:
     """The weights source by source, as a copy."""
-    dtype, n = parameters.dtype, network.n_neurons
+    dtype, n, n_basis = parameters.dtype, network.n_neurons, network.synaptic_filter.n_basis
     one_filter = network.synaptic_filter == network.somatic_filter
     feeds = bool(network.topology.mask[:, network.n_inputs + network.n_hidden :].any())
-    n_sources = network.n_inputs + (n if feeds or one_filter else network.n_hidden)
-    rows = np.array(parameters.synaptic[:, :n_sources].transpose(1, 2, 0), order="C")  # (n_sources, n_basis, n)
-    if one_filter:  # self-memory is a synapse from a neuron to itself
-        own = np.arange(n)
-        rows[network.n_inputs + own, :, own] += parameters.somatic
+    n_feeding = n if feeds or one_filter else network.n_hidden
+    n_sources = network.n_inputs + n_feeding
+    in_rows = one_filter  # self-memory is then a synapse from a neuron to itself
+    if is_sparse(network.topology):
+        lists, in_rows = synapse_lists(network.topology), False
+        rows = np.zeros((0, n_basis * n), dtype=dtype)
+        listed = Listed(lists.start, lists.neuron, lists.weights(parameters.synaptic))
+    else:
+        by_source = np.array(parameters.synaptic[:, :n_sources].transpose(1, 2, 0), order="C")
+        if one_filter:
+            own = np.arange(n)
+            by_source[network.n_inputs + own, :, own] += parameters.somatic
+        rows = by_source.reshape(n_sources, n_basis * n)
+        listed = Listed(np.zeros(0, np.intp), np.zeros(0, np.int32), np.zeros((0, n_basis), dtype))
     soma = _bank(network.somatic_filter, dtype)
-    n_recursive = 0 if one_filter or not soma.recursive else len(soma.taps)
-    n_lags = 0 if one_filter or soma.recursive else soma.taps.shape[1]
+    n_recursive = 0 if in_rows or not soma.recursive else len(soma.taps)
+    n_lags = 0 if in_rows or soma.recursive else soma.taps.shape[1]
     of_lags = network.somatic_filter.taps.T @ parameters.somatic.T.astype(np.float64)  # (D, n)
     return Weights(
-        rows=rows.reshape(n_sources, rows.shape[1] * n),
+        rows=rows,
+        listed=listed,
         n_inputs=network.n_inputs,
+        n_feeding=n_feeding,
         bias=parameters.bias.copy(),
         synapses=_bank(network.synaptic_filter, dtype),
         soma=soma,
@@ -205,9 +227,8 @@ def recall(w: Weights, past: Past) -> None:
 @jit(fastmath=FASTMATH)
 def _remember(w: Weights, past: Past, k: int, time: int, spikes: Any, left: Any) -> None:
     """Take the spikes (n_neurons,) of a compartment into its filters; ``left`` are those that leave self-memory."""
-    weights = w.rows[w.n_inputs :]
-    n_active = list_active(spikes[: weights.shape[0]], past.active)
-    gather(weights, past.active, n_active, past.fresh.reshape(-1))
+    n_active = list_active(spikes[: w.n_feeding], past.active)
+    gather(w, w.n_inputs, past.active, n_active, past.fresh)
     _take_in(w.synapses, time, past.fresh, past.rows[k], past.drive[k])
     _remember_own(w.soma.recursion, spikes, left, past.own_trace[k])
 
@@ -215,7 +236,7 @@ def _remember(w: Weights, past: Past, k: int, time: int, spikes: Any, left: Any)
 @jit(fastmath=FASTMATH)
 def _remember_inputs(w: Weights, past: Past, time: int, inputs: Any) -> None:
     n_active = list_active(inputs, past.active)
-    gather(w.rows[: w.n_inputs], past.active, n_active, past.fresh.reshape(-1))
+    gather(w, 0, past.active, n_active, past.fresh)
     _take_in(w.synapses, time, past.fresh, past.input_rows, past.input_drive)
 
 
@@ -230,20 +251,40 @@ def list_active(spikes: Any, active: Any) -> int:
 
 
 @jit(fastmath=FASTMATH)
-def gather(weights: Any, active: Any, n_active: int, total: Any) -> None:
-    """Sum the rows of the active sources, four at a time."""
-    width = weights.shape[1]
+def gather(w: Weights, first: int, active: Any, n_active: int, fresh: Any) -> None:
+    """Sum the rows of the active sources, counted from ``first``, to (n_basis, n_neurons)."""
+    if w.rows.shape[0]:
+        _gather_rows(w.rows[first:], active, n_active, fresh.reshape(-1))
+    else:
+        _gather_listed(w.listed, first, active, n_active, fresh)
+
+
+@jit(fastmath=FASTMATH)
+def _gather_rows(rows: Any, active: Any, n_active: int, total: Any) -> None:
+    """Four rows at a time."""
+    width = total.shape[0]
     for c in range(width):
         total[c] = 0
     four = n_active // 4 * 4
     for a in range(0, four, 4):
         j0, j1, j2, j3 = active[a], active[a + 1], active[a + 2], active[a + 3]
         for c in range(width):
-            total[c] += (weights[j0, c] + weights[j1, c]) + (weights[j2, c] + weights[j3, c])
+            total[c] += (rows[j0, c] + rows[j1, c]) + (rows[j2, c] + rows[j3, c])
     for a in range(four, n_active):
         j0 = active[a]
         for c in range(width):
-            total[c] += weights[j0, c]
+            total[c] += rows[j0, c]
+
+
+@jit()
+def _gather_listed(listed: Listed, first: int, active: Any, n_active: int, total: Any) -> None:
+    start, neuron, weight = listed.start, listed.neuron, listed.weight
+    total[:] = 0
+    for a in range(n_active):
+        j = first + active[a]
+        for s in range(start[j], start[j + 1]):
+            for basis in range(weight.shape[1]):
+                total[basis, neuron[s]] += weight[s, basis]
 
 
 @jit(fastmath=FASTMATH)

@@ -1,5 +1,6 @@
 """Event-camera data: readers, binning, data sets, the DVS simulator, and the prepared file that training reads."""
 
+from gemsnn.events import sources
 from gemsnn.events.aedat import read_aedat, write_aedat
 from gemsnn.events.binning import Preprocessing, bin_events
 from gemsnn.events.columns import GuessWarning
@@ -58,6 +59,7 @@ __all__ = [
     "simulate_digits",
     "simulate_prepared",
     "simulate_recording",
+    "sources",
     "write_aedat",
     "write_prepared",
 ]

@@ -142,7 +142,7 @@ class Preprocessing(BaseModel):
         if max(abs(last - start), abs(first - start)) >= 1 << 62:
             raise DataError(f"{name}: times run from {first} to {last}, which no recording in microseconds does")
         n_steps = self.n_steps or max(1, (last - start) // self.bin_us + 1)
-        check_size(n_steps, self.n_inputs, name)
+        check_size(n_steps, self.n_inputs, name, len(events))
         step = (t - start) // self.bin_us
         column = (x - self.columns[0]) // self.downsample
         row = (y - self.rows[0]) // self.downsample

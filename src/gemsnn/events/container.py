@@ -158,6 +158,7 @@ def _dataset(file: h5py.File, name: str, shape: tuple[int, ...], dtype: np.dtype
     choices.set_layout(h5py.h5d.CONTIGUOUS)
     choices.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     choices.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    choices.set_obj_track_times(False)  # equal content gives equal bytes, whenever it is written
     space = h5py.h5s.create_simple(shape) if shape else h5py.h5s.create(h5py.h5s.SCALAR)
     group, _, last = name.rpartition("/")
     place = file.require_group(group) if group else file

@@ -50,6 +50,6 @@ def read_faery(path: str | PathLike[str]) -> Events:
     if done.returncode:
         message = f"{file}: damaged ({why}); the {len(events)} events before the damage were read"
         warnings.warn(message, DamageWarning, stacklevel=3)
-    if (np.diff(events["t"]) < 0).any():
+    if (events["t"][1:] < events["t"][:-1]).any():
         events = events[np.argsort(events["t"], kind="stable")]
     return events

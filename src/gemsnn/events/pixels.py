@@ -13,11 +13,12 @@ and is blind for the refractory time; the voltage at its end is the new referenc
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gemsnn.engine.jit import jit
 
-@njit(cache=True, nogil=True)
+
+@jit()
 def watch(
     picture: NDArray[np.float64],
     step: NDArray[np.float64],
@@ -146,7 +147,7 @@ def watch(
     return times, rows, columns, polarities, count
 
 
-@njit(cache=True, nogil=True)
+@jit()
 def _longer(array: NDArray[Any], capacity: int) -> NDArray[Any]:
     grown = np.empty(capacity, dtype=array.dtype)
     grown[: len(array)] = array

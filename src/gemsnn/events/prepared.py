@@ -128,6 +128,8 @@ class Split:
         self.lengths: NDArray[np.int64] = tables["length"]
         """(n,) time steps of each example."""
         n = len(self.lengths)
+        if tables["name"].shape != (n,) or tables["name"].dtype.kind != "S":
+            raise ValueError(f"the {name} names are no texts")
         self.names: tuple[str, ...] = tuple(raw.decode() for raw in tables["name"].tolist())
         """Where each example came from."""
         self.labels: Any = None if content.desired == "pattern" else reader.tables[f"{name}/label"]
@@ -135,7 +137,7 @@ class Split:
         patterns."""
         if any(tables[key].shape != (n,) or tables[key].dtype != np.int64 for key in _NUMBERS):
             raise ValueError(f"a {name} table has the wrong shape")
-        if tables["name"].shape != (n,) or tables["sha256"].shape != (n, 32) or tables["sha256"].dtype != np.uint8:
+        if tables["sha256"].shape != (n, 32) or tables["sha256"].dtype != np.uint8:
             raise ValueError(f"a {name} table has the wrong shape")
         for key in ("begin", "count", "target_count"):
             if n and not 0 <= tables[key].min() <= tables[key].max() <= reader.n_spikes:
@@ -231,7 +233,7 @@ class Split:
         n_indices = self._content.n_inputs * self._content.n_planes
         for part, width in ((spikes, n_indices), (target, self._content.n_visible)):
             if part is not None:
-                check_size(part.n_steps, width, f"{self._reader.path}: {self.name} example {i}")
+                check_size(part.n_steps, width, f"{self._reader.path}: {self.name} example {i}", len(pairs))
                 if not part.fits(width):
                     raise self._damaged(i, "holds a spike that is outside of it")
         label = None if self.labels is None else self.labels[i]
@@ -410,8 +412,9 @@ class PreparedWriter:
 
     def add(self, example: Example) -> None:
         """Write the next example of its split."""
-        check_size(example.spikes.n_steps, self._content.n_inputs, example.name or "an example")
         parts = [example.spikes.spikes] if example.target is None else [example.spikes.spikes, example.target.spikes]
+        width = max(self._content.n_inputs * self._content.n_planes, self._content.n_visible)
+        check_size(example.spikes.n_steps, width, example.name or "an example", sum(map(len, parts)))
         begin, counts = self._bytes.count, [len(part) for part in parts]
         digest = hashlib.sha256()
         for part in parts:

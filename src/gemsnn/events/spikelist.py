@@ -16,6 +16,9 @@ MOST_STEPS = 1 << 31
 MOST_CELLS = 1 << 32
 """Of one example as an array (T, n_inputs): beyond it something was mistyped, and no memory would do."""
 
+SILENT_STEPS, SILENT_CELLS = 100_000, 1 << 28
+"""Of an example without spikes."""
+
 
 class SpikeList(NamedTuple):
     """The spikes of one example, ordered by step and then by index."""
@@ -68,10 +71,21 @@ class SpikeList(NamedTuple):
         return cells
 
 
-def check_size(n_steps: int, width: int, what: str) -> None:
-    """Refuse an example that no memory could hold as an array."""
+def check_size(n_steps: int, width: int, what: str, n_spikes: int | None = None) -> None:
+    """Refuse an example that no memory could hold as an array, or that is nearly all silence where spikes are counted.
+
+    A list of spikes says in a few bytes that an example is hours long. So its length may not exceed what its spikes
+    warrant: 1,000 steps and 10,000 cells a spike, above what is a matter of seconds.
+    """
     if n_steps >= MOST_STEPS or n_steps * width > MOST_CELLS:
         raise DataError(
             f"{what}: {n_steps:,} steps of {width:,} inputs would take {n_steps * width / 2**30:,.0f} GB as an array; "
             "use wider time bins, or fewer inputs (crop, downsample)"
+        )
+    if n_spikes is not None and (
+        n_steps > SILENT_STEPS + 1_000 * n_spikes or n_steps * width > SILENT_CELLS + 10_000 * n_spikes
+    ):
+        raise DataError(
+            f"{what}: {n_steps:,} steps of {width:,} inputs with {n_spikes:,} spikes are nearly all silence: a time "
+            "that is wrong, or a damaged file? If not, use wider time bins, or cut the recording"
         )

@@ -2,7 +2,7 @@
 
 from gemsnn.experiments.claims import CLAIMS, Claim, Evidence, judge
 from gemsnn.experiments.command import carry_out, failures, own_folder
-from gemsnn.experiments.protocol import FULL, QUICK, Protocol, Reading
+from gemsnn.experiments.protocol import FULL, QUICK, DecodedBy, Protocol
 from gemsnn.experiments.reproduce import Finished, Plan, conclude, plan, planned, rewrite
 from gemsnn.experiments.results import Results, read_results
 from gemsnn.experiments.runs import Found, Measurement, Note, Run, Work, answers
@@ -13,6 +13,7 @@ __all__ = [
     "FULL",
     "QUICK",
     "Claim",
+    "DecodedBy",
     "Ended",
     "Evidence",
     "Finished",
@@ -21,7 +22,6 @@ __all__ = [
     "Note",
     "Plan",
     "Protocol",
-    "Reading",
     "Results",
     "Run",
     "Work",

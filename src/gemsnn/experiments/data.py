@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gemsnn.common.files import remove_partial_files
 from gemsnn.errors import DataError
-from gemsnn.events import PreparedData, open_prepared, simulate_prepared
+from gemsnn.events import PreparedData, mnist_dvs_preprocessing, open_prepared, simulate_prepared
 from gemsnn.events.prepared import resplit
 from gemsnn.experiments.protocol import Protocol
 
@@ -20,9 +20,11 @@ def simulated_file(folder: Path, protocol: Protocol, advance: Callable[[], None]
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         remove_partial_files(folder)
+        merged = mnist_dvs_preprocessing(4).model_copy(update={"polarity": "merged"})  # as the paper does
         simulate_prepared(
-            path, digits=protocol.digits, per_class=protocol.per_class, seed=protocol.data_seed, advance=advance
-        )
+            path, digits=protocol.digits, per_class=protocol.per_class, seed=protocol.data_seed, preprocessing=merged,
+            advance=advance,
+        )  # fmt: skip
     return path
 
 

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.events import open_prepared
+from gemsnn.events import mnist_dvs_preprocessing, open_prepared, simulate_prepared
 from gemsnn.events.simulated import write_recordings
-from gemsnn.experiments.data import simulated_file
 from gemsnn.experiments.protocol import Protocol
 from gemsnn.inference import AnytimePrediction, predict_anytime, sample
 from gemsnn.metrics import Reliability, reliability
@@ -24,11 +23,12 @@ from gemsnn.training import Model, Observer, Outcome, RunDirectory, Trainer, Tra
 from gemsnn.training.lock import LOCK
 from gemsnn.training.randomness import Purpose, derived_seed
 
-DIGITS = tuple(range(10))
-PER_CLASS = (100, 30)
+DIGITS = (0, 1, 2)
+PER_CLASS = (200, 100)
 SETTINGS: dict[str, Any] = {"test_limit": 0}  # the defaults; the test recordings are not looked at before the end
 SURE = 0.95  # how sure one wants to be before the end
-PAPER = Protocol.make("quick")
+# As many seeds as fit into the second of the two minutes.
+PAPER = Protocol.make("quick", name="quick, more seeds", compartments=(1, 20), seeds=tuple(range(7)))
 
 FOLDERS = frozenset({"data", "recordings", "run", "paper"})
 MARK = "index.html"
@@ -37,10 +37,13 @@ FILES = frozenset({LOCK, MARK})
 
 def make_data(folder: Path, advance: Callable[[], None] = lambda: None) -> Path:
     """Simulated recordings, if they are not there yet; a test recording of each digit also as the camera's own file."""
-    wanted = Protocol.make("full", digits=DIGITS, per_class=PER_CLASS)
-    path = simulated_file(folder / "data", wanted, advance)
+    path = folder / "data" / "digits.h5"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        choices = mnist_dvs_preprocessing(4).model_copy(update={"polarity": "separate"})
+        simulate_prepared(path, digits=DIGITS, per_class=PER_CLASS, preprocessing=choices, advance=advance)
     if not (folder / "recordings").exists():
-        write_recordings(folder / "recordings", DIGITS, (0, 1), wanted.data_seed)
+        write_recordings(folder / "recordings", DIGITS, (0, 1))
     return path
 
 

@@ -25,7 +25,7 @@ from gemsnn.plot.panels import Panel, in_page
 
 FADING = 3  # steps over which an event fades in the film
 CURVES = 4  # digits whose probabilities are drawn over time
-SHOWN = 6  # recordings in a row of the gallery
+SHOWN = 9  # recordings in a row of the gallery
 
 
 def demo_page(answers: Answers, paper: Finished | None, commands: Sequence[tuple[str, str]]) -> str:
@@ -45,7 +45,9 @@ def demo_page(answers: Answers, paper: Finished | None, commands: Sequence[tuple
                 introduction(paper.results)
                 + verdicts(paper.claims)
                 + f'<p>Figures, numbers and every other reading: <a href="{escape(_beside(paper))}">the report</a>. '
-                "These networks learn by the paper's own rule; the classifier above learns by a rule of ours.</p>",
+                "These networks are small, and learn by the paper's own rule; the classifier above learns by a rule of "
+                "ours. <code>gemsnn reproduce --full</code> has the paper's sizes: what came of that is in the "
+                "documentation, under results.</p>",
             )
         )
     sections.append(section("yours", "Now yours", _commands(commands)))
@@ -154,16 +156,18 @@ def _png(image: NDArray[np.float64]) -> str:
 
 
 def _gallery(answers: Answers) -> str:
-    """One of each class as they come, then those that it is least sure of, then its mistakes."""
+    """The first of the classes in turn, then those that it is least sure of, then its mistakes."""
     order = np.argsort(answers.confidence, kind="stable")
-    firsts = [int(np.flatnonzero(answers.labels == c)[0]) for c in range(len(answers.classes))]
+    C = len(answers.classes)
+    each = [np.flatnonzero(answers.labels == c)[: max(1, SHOWN // C)] for c in range(C)]
+    firsts = [int(of_one[k]) for k in range(max(map(len, each))) for of_one in each if k < len(of_one)]
     wrong = [int(i) for i in order[::-1] if not answers.right[i]]
     unsure = [int(i) for i in order[:SHOWN]]
     mistakes = counted(len(wrong), "mistake")
     told = (
         f"Its {mistakes}, the surest first" if len(wrong) <= 2 * SHOWN else f"The {2 * SHOWN} surest of its {mistakes}"
     )
-    parts = [("The first of each digit", firsts), ("What it is least sure of", unsure)]
+    parts = [("The first of each digit in turn", firsts), ("What it is least sure of", unsure)]
     parts += [(told, wrong[: 2 * SHOWN])] if wrong else []
     return "".join(
         f'<h3>{title}</h3><div class="gallery">{"".join(_small_answer(answers, i) for i in places)}</div>'

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gemsnn import plot
 from gemsnn.common.words import printable
 from gemsnn.experiments.example import Shown
-from gemsnn.experiments.protocol import Reading
+from gemsnn.experiments.protocol import DecodedBy
 from gemsnn.experiments.results import CHOICE_NAMES, Choice, Results
 from gemsnn.experiments.statistics import Estimate
 from gemsnn.plot.axes import BLUE, GREEN, ORANGE, VIOLET, as_shares, finish
@@ -36,7 +36,7 @@ def performance(results: Results, choice: Choice) -> Panel:
             (axes, "log_likelihood", BLUE, "-", "o", ASIDE[0]),
             (other, "accuracy", ORANGE, "--", "s", ASIDE[2]),
         ):
-            value = partial(_estimate, results, metric, choice, Reading.VOTE)
+            value = partial(_estimate, results, metric, choice, DecodedBy.VOTE)
             _against_K(place, results, value, colour, line, metric, marker, aside=aside)
         _name(axes, "log-likelihood (nats)", BLUE)
         _name(other, "accuracy", ORANGE)
@@ -67,14 +67,14 @@ def costs(results: Results) -> Panel:
     return Panel(draw, "Broadcast load and hidden spikes per time step against K")
 
 
-def curve(results: Results, metric: str, reading: Reading) -> Panel:
+def curve(results: Results, metric: str, decoder: DecodedBy) -> Panel:
     """A test figure against processed time samples, for two K: a part of the paper's Figure 4."""
 
     def draw(axes: Axes) -> None:
         lines = {}
         for K in results.protocol.curves:
             if results.of(K):
-                at, estimates = zip(*results.curve(K, metric, reading), strict=True)
+                at, estimates = zip(*results.curve(K, metric, decoder), strict=True)
                 low, high = zip(*map(_ends, estimates), strict=True)
                 lines[f"K = {K}"] = plot.Curve(at, [e.mean for e in estimates], low, high)
         plot.curves(lines, xlabel=AGAINST["time_samples"], metric=metric, axes=axes)
@@ -86,6 +86,7 @@ def curve(results: Results, metric: str, reading: Reading) -> Panel:
             axes.set_yscale("symlog", linthresh=1)
             axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1, subs=[1, 2, 5]))
             axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
+            axes.set_ylim(top=0)
 
     return Panel(draw, f"Test {TITLES[metric]} against processed time samples")
 
@@ -104,7 +105,7 @@ def choices(results: Results, metric: str) -> Panel:
             _against_K(
                 axes,
                 results,
-                partial(_estimate, results, metric, choice, Reading.VOTE),
+                partial(_estimate, results, metric, choice, DecodedBy.VOTE),
                 colour,
                 "-",
                 name,
@@ -120,18 +121,18 @@ def decoders(results: Results, metric: str) -> Panel:
     """A test figure against K, for each way to read out, at the iteration chosen on validation."""
     few = results.protocol.few_compartments
     names = {
-        Reading.VOTE: "vote, Kᴵ = K",
-        Reading.FEW: f"vote, Kᴵ = {few}",
-        Reading.LIKELIHOOD: str(Reading.LIKELIHOOD),
+        DecodedBy.VOTE: "vote, Kᴵ = K",
+        DecodedBy.FEW: f"vote, Kᴵ = {few}",
+        DecodedBy.LIKELIHOOD: str(DecodedBy.LIKELIHOOD),
     }
 
     def draw(axes: Axes) -> None:
         styles = zip(names.items(), (ORANGE, VIOLET, BLUE), "sdo", ASIDE, strict=True)
-        for (reading, name), colour, marker, aside in styles:
+        for (decoder, name), colour, marker, aside in styles:
             _against_K(
                 axes,
                 results,
-                partial(_estimate, results, metric, "chosen_on_validation", reading),
+                partial(_estimate, results, metric, "chosen_on_validation", decoder),
                 colour,
                 "-",
                 name,
@@ -143,33 +144,33 @@ def decoders(results: Results, metric: str) -> Panel:
     return Panel(draw, f"Test {TITLES[metric]} against K for each decoder")
 
 
-def reliability(results: Results, K: int, reading: Reading, choice: Choice) -> Panel:
+def reliability(results: Results, K: int, decoder: DecodedBy, choice: Choice) -> Panel:
     """Accuracy against confidence, bin by bin, the seeds' test predictions put together."""
     few = results.protocol.few_compartments
     names = {
-        Reading.VOTE: f"vote, Kᴵ = {K}",
-        Reading.FEW: f"vote, Kᴵ = {few}",
-        Reading.LIKELIHOOD: str(Reading.LIKELIHOOD),
+        DecodedBy.VOTE: f"vote, Kᴵ = {K}",
+        DecodedBy.FEW: f"vote, Kᴵ = {few}",
+        DecodedBy.LIKELIHOOD: str(DecodedBy.LIKELIHOOD),
     }
 
     def draw(axes: Axes) -> None:
-        counts, confidence, accuracy = pooled_reliability(results, K, reading, choice)
-        ece = results.estimate(K, "ece", choice, reading)
+        counts, confidence, accuracy = pooled_reliability(results, K, decoder, choice)
+        ece = results.estimate(K, "ece", choice, decoder)
         table = {"counts": counts, "confidence": confidence, "accuracy": accuracy}
-        plot.reliability(table, axes=axes, title=f"K = {K}, {names[reading]}: ECE {ece.mean:.3f}")
+        plot.reliability(table, axes=axes, title=f"K = {K}, {names[decoder]}: ECE {ece.mean:.3f}")
 
-    return Panel(draw, f"Reliability diagram, K = {K}, {reading}", SMALL)
+    return Panel(draw, f"Reliability diagram, K = {K}, {decoder}", SMALL)
 
 
 def pooled_reliability(
-    results: Results, K: int, reading: Reading, choice: Choice
+    results: Results, K: int, decoder: DecodedBy, choice: Choice
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """(n_bins,) counts, mean confidence and accuracy over all seeds; 0 in empty bins."""
     n_bins = results.protocol.n_bins
     counts = np.zeros(n_bins, np.int64)
     confidence, accuracy = np.zeros(n_bins), np.zeros(n_bins)
     for run in results.of(K):
-        table = run.figures(run.chosen(choice, reading), reading)["reliability"]
+        table = run.figures(run.chosen(choice, decoder), decoder)["reliability"]
         number = np.array(table["counts"])
         counts += number
         confidence += number * np.array([value or 0.0 for value in table["confidence"]])
@@ -202,8 +203,8 @@ def visible_raster(shown: Shown) -> Panel:
     return Panel(draw, "Raster of the visible spikes of all compartments", SMALL)
 
 
-def _estimate(results: Results, metric: str, choice: Choice, reading: Reading, K: int) -> Estimate:
-    return results.estimate(K, metric, choice, reading)
+def _estimate(results: Results, metric: str, choice: Choice, decoder: DecodedBy, K: int) -> Estimate:
+    return results.estimate(K, metric, choice, decoder)
 
 
 def _against_K(
@@ -260,18 +261,18 @@ def _name(axes: Axes, text: str, colour: str) -> None:
 
 def all_figures(results: Results, shown: Shown | None) -> dict[str, list[Panel]]:
     """The panels of each figure, by the figure's name."""
-    curves = [curve(results, metric, Reading.FEW) for metric in ("log_likelihood", "accuracy", "ece")]
+    curves = [curve(results, metric, DecodedBy.FEW) for metric in ("log_likelihood", "accuracy", "ece")]
     first, last = results.compartments[0], results.compartments[-1]
     figures = {
         "figure-a": [performance(results, "best_on_test"), costs(results)],
         "figure-b": curves,
         "choices": [choices(results, metric) for metric in ("log_likelihood", "accuracy", "ece")],
         "decoders": [decoders(results, metric) for metric in ("accuracy", "ece", "nll")],
-        "figure-b-likelihood": [curve(results, metric, Reading.LIKELIHOOD) for metric in ("accuracy", "ece")],
+        "figure-b-likelihood": [curve(results, metric, DecodedBy.LIKELIHOOD) for metric in ("accuracy", "ece")],
         "reliability": [
-            reliability(results, K, reading, "final")
+            reliability(results, K, decoder, "final")
             for K in (first, last)
-            for reading in (Reading.FEW, Reading.VOTE, Reading.LIKELIHOOD)
+            for decoder in (DecodedBy.FEW, DecodedBy.VOTE, DecodedBy.LIKELIHOOD)
         ],
     }
     if shown is not None:

@@ -21,7 +21,7 @@ from gemsnn.training.randomness import hold_out
 Positive = Annotated[int, Field(ge=1)]
 
 
-class Reading(StrEnum):
+class DecodedBy(StrEnum):
     """The ways in which every network of the protocol is read out."""
 
     VOTE = "vote"
@@ -142,13 +142,13 @@ class Protocol(BaseModel):
     def n_runs(self) -> int:
         return len(self.compartments) * len(self.seeds)
 
-    def name_of(self, reading: Reading) -> str:
+    def name_of(self, decoder: DecodedBy) -> str:
         """What figures and tables call it."""
         return {
-            Reading.VOTE: "vote, K^I = K",
-            Reading.FEW: f"vote, K^I = {self.few_compartments}",
-            Reading.LIKELIHOOD: "likelihood decoder",
-        }[reading]
+            DecodedBy.VOTE: "vote, K^I = K",
+            DecodedBy.FEW: f"vote, K^I = {self.few_compartments}",
+            DecodedBy.LIKELIHOOD: "likelihood decoder",
+        }[decoder]
 
     def training(self, n_compartments: int, seed: int, labels: NDArray[np.int64], n_steps: int) -> TrainingConfig:
         """Settings of the run (K, seed) on training examples with such labels, of T steps."""

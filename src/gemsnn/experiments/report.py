@@ -12,7 +12,7 @@ from gemsnn.common.words import counted, plus_minus
 from gemsnn.experiments import figures
 from gemsnn.experiments.claims import Claim
 from gemsnn.experiments.example import Shown
-from gemsnn.experiments.protocol import Protocol, Reading
+from gemsnn.experiments.protocol import DecodedBy, Protocol
 from gemsnn.experiments.results import CHOICE_NAMES, CHOICES, Results
 from gemsnn.experiments.verdicts import STYLE, formula, introduction, small, verdicts
 from gemsnn.plot.panels import in_page
@@ -57,7 +57,7 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             "chosen on validation examples held out of the training set, which is the honest figure, and the last.</p>"
             + in_page(panels["choices"], "choices")
             + caption("Vote with K<sup>I</sup> = K. " + _bars(results))
-            + _numbers(results, Reading.VOTE),
+            + _numbers(results, DecodedBy.VOTE),
         ),
         section(
             "decoders",
@@ -69,8 +69,8 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             f"posterior, from {protocol.realisations} realisations.</p>"
             + in_page(panels["decoders"], "decoders")
             + caption("Each at the iteration chosen on validation with that decoder. " + _bars(results))
-            + _numbers(results, Reading.FEW)
-            + _numbers(results, Reading.LIKELIHOOD),
+            + _numbers(results, DecodedBy.FEW)
+            + _numbers(results, DecodedBy.LIKELIHOOD),
         ),
         section(
             "reliability",
@@ -160,7 +160,7 @@ def _failures(results: Results) -> str:
     )
 
 
-def _numbers(results: Results, reading: Reading) -> str:
+def _numbers(results: Results, decoder: DecodedBy) -> str:
     metrics = {
         "log_likelihood": "log-likelihood",
         "accuracy": "accuracy, %",
@@ -174,7 +174,7 @@ def _numbers(results: Results, reading: Reading) -> str:
         for place, K in enumerate(results.compartments):
             cells = []
             for metric in metrics:
-                value = results.estimate(K, metric, choice, reading)
+                value = results.estimate(K, metric, choice, decoder)
                 scale, digits = {"accuracy": (100, 1), "log_likelihood": (1, 2)}.get(metric, (1, 3))
                 cells.append(f"<td>{small(plus_minus(value, scale, digits))}</td>")
             first = (
@@ -184,7 +184,7 @@ def _numbers(results: Results, reading: Reading) -> str:
             )
             rows.append(f'<tr{" class=top" if place == 0 else ""}>{first}<th scope="row">{K}</th>{"".join(cells)}</tr>')
     return (
-        f"<details><summary>All numbers: {formula(results.protocol.name_of(reading))}</summary>"
+        f"<details><summary>All numbers: {formula(results.protocol.name_of(decoder))}</summary>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
         "</details>"
     )

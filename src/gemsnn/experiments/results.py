@@ -14,21 +14,23 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gemsnn._version import __version__
 from gemsnn.common.described import described
-from gemsnn.common.files import write_whole
+from gemsnn.common.files import read_regular, write_whole
 from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
 from gemsnn.errors import DataError
-from gemsnn.experiments.protocol import Protocol, Reading
+from gemsnn.experiments.protocol import DecodedBy, Protocol
 from gemsnn.experiments.runs import Run
 from gemsnn.experiments.statistics import Estimate, estimate
 from gemsnn.experiments.sweep import Ended
+from gemsnn.training import formats
+from gemsnn.training.formats import FormatError, check_fields
 
 FORMAT, VERSION = "gemsnn results", 2
 
@@ -67,22 +69,22 @@ class Measured:
     def time_samples(self) -> list[int]:
         return [record["time_samples"] for record in self.records]
 
-    def figures(self, index: int, reading: Reading, split: str = "test") -> Record:
+    def figures(self, index: int, decoder: DecodedBy, split: str = "test") -> Record:
         """Accuracy and so on of the evaluation ``index``."""
         found: Record = self.records[index][split]
-        if reading == Reading.VOTE:
+        if decoder == DecodedBy.VOTE:
             return found
         few, likelihood = found["extra_decoders"]
-        return {"log_likelihood": found["log_likelihood"], **(few if reading == Reading.FEW else likelihood)}
+        return {"log_likelihood": found["log_likelihood"], **(few if decoder == DecodedBy.FEW else likelihood)}
 
-    def chosen(self, choice: Choice, reading: Reading = Reading.VOTE) -> int:
+    def chosen(self, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE) -> int:
         """Which evaluation a choice takes: the most accurate, ties by NLL, then the earlier; or the last."""
         if choice == "final":
             return len(self.records) - 1
         split = "test" if choice == "best_on_test" else "validation"
 
         def worth(index: int) -> tuple[float, float]:
-            figures = self.figures(index, reading, split)
+            figures = self.figures(index, decoder, split)
             return figures["accuracy"], -figures["nll"]
 
         return max(range(len(self.records)), key=worth)
@@ -111,34 +113,34 @@ class Results:
         """The seeds for which all these K are done."""
         return sorted(set.intersection(*({run.seed for run in self.of(K)} for K in compartments)))
 
-    def value(self, run: Measured, metric: str, choice: Choice, reading: Reading = Reading.VOTE) -> float:
+    def value(self, run: Measured, metric: str, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE) -> float:
         """A test figure of a run at the iteration that the choice takes with the same decoder."""
-        return float(run.figures(run.chosen(choice, reading), reading)[metric])
+        return float(run.figures(run.chosen(choice, decoder), decoder)[metric])
 
     def table(
-        self, metric: str, choice: Choice, reading: Reading = Reading.VOTE
+        self, metric: str, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Seeds for which every K is done, and their (n_seeds, n_K) test figures."""
         Ks = self.compartments
         seeds = self.paired_seeds(Ks)
         by = {(run.n_compartments, run.seed): run for run in self.runs}
-        rows = [[self.value(by[K, seed], metric, choice, reading) for K in Ks] for seed in seeds]
+        rows = [[self.value(by[K, seed], metric, choice, decoder) for K in Ks] for seed in seeds]
         return seeds, np.array(rows).reshape(len(seeds), len(Ks))
 
-    def estimate(self, K: int, metric: str, choice: Choice, reading: Reading = Reading.VOTE) -> Estimate:
+    def estimate(self, K: int, metric: str, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE) -> Estimate:
         """Mean over seeds, with its interval."""
-        return self.estimated([self.value(run, metric, choice, reading) for run in self.of(K)])
+        return self.estimated([self.value(run, metric, choice, decoder) for run in self.of(K)])
 
     def estimated(self, values: ArrayLike) -> Estimate:
         return estimate(values, self.protocol.confidence)
 
-    def curve(self, K: int, metric: str, reading: Reading) -> list[tuple[float, Estimate]]:
+    def curve(self, K: int, metric: str, decoder: DecodedBy) -> list[tuple[float, Estimate]]:
         """(processed time samples, estimate over seeds) at each evaluation."""
         runs = self.of(K)
         return [
             (
                 float(np.mean([run.time_samples[i] for run in runs])),
-                self.estimated([run.figures(i, reading)[metric] for run in runs]),
+                self.estimated([run.figures(i, decoder)[metric] for run in runs]),
             )
             for i in range(min(len(run.records) for run in runs))
         ]
@@ -196,11 +198,11 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
     Ks = results.compartments
     summary: Record = {
         choice: {
-            reading.value: {
-                metric: {str(K): results.estimate(K, metric, choice, reading)._asdict() for K in Ks}
+            decoder.value: {
+                metric: {str(K): results.estimate(K, metric, choice, decoder)._asdict() for K in Ks}
                 for metric in METRICS
             }
-            for reading in Reading
+            for decoder in DecodedBy
         }
         for choice in CHOICES
     }
@@ -236,6 +238,75 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
     }
 
 
+# ---- what stands in the file -----------------------------------------------------------------------------------------
+
+
+class _Read(formats.DecodedBy):
+    accuracy: float
+    ece: float
+    nll: float
+    brier: float
+    reliability: formats.Reliability
+
+
+class _Figures(_Read, formats.Figures):
+    extra_decoders: Annotated[Sequence[_Read], Field(min_length=2, max_length=2)]
+
+
+class _Evaluation(formats.Evaluation):
+    validation: _Figures
+    test: _Figures
+
+
+class _Loads(BaseModel):
+    to_neurons: formats.Count
+    to_processor: formats.Count
+
+
+class _Run(BaseModel):
+    n_compartments: Annotated[int, Field(ge=1)]
+    seed: Annotated[int, Field(ge=0)]
+    communication: _Loads
+    config: dict[str, Any]
+    evaluations: Annotated[list[_Evaluation], Field(min_length=1)]
+
+
+class _Data(BaseModel):
+    simulated: bool
+    description: str
+    n_train: formats.Count
+    n_test: formats.Count
+    classes: list[formats.Label]
+    n_steps: formats.Count
+    n_inputs: formats.Count
+    split: str
+
+
+class _About(BaseModel):
+    data: _Data
+    commands: list[str]
+    versions: dict[str, str]
+    when: str
+
+
+class _Failed(BaseModel):
+    name: str
+    error: str
+
+
+class _Content(BaseModel):
+    """What is relied on of a ``results.json``; the rest follows from it."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    version: int
+    about: _About
+    protocol: dict[str, Any]
+    claims: list[Any]
+    failed: list[_Failed]
+    runs: Annotated[list[_Run], Field(min_length=1)]
+
+
 def write_results(path: Path, content: Record) -> None:
     write_whole(path, seal(content))
 
@@ -243,17 +314,19 @@ def write_results(path: Path, content: Record) -> None:
 def read_results(path: str | Path) -> tuple[Results, list[Record]]:
     """Results and claims from a ``results.json``; one that was changed by hand is not believed."""
     try:
-        text = Path(path).read_bytes()
+        text = read_regular(Path(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
         content = _content_of_version_1(text) or unseal(text)
-        if content["version"] > VERSION:
+        version = content.get("version")
+        if isinstance(version, int) and version > VERSION:
             raise DataError(f"{path}: from a newer gemsnn; install that")
+        check_fields(content, _Content)
         protocol = Protocol.model_validate(content["protocol"])
         runs = [_measured(run) for run in content["runs"]]
         return Results(protocol, runs, content["failed"], content["about"]), content["claims"]
-    except (BrokenSealError, KeyError, TypeError, ValidationError) as error:
+    except (BrokenSealError, FormatError, ValidationError) as error:
         raise DataError(f"{path}: not the results of gemsnn reproduce, or damaged: {_first_line(error)}") from None
 
 
@@ -280,4 +353,4 @@ def _measured(run: Record) -> Measured:
 
 
 def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__} {error}".splitlines()[0] if not isinstance(error, BrokenSealError) else str(error)
+    return str(error).splitlines()[0]

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gemsnn.common.described import described
 from gemsnn.engine.jit import jit
 from gemsnn.errors import ConfigError
 from gemsnn.model import Network
@@ -17,6 +18,7 @@ SLOWEST = 1e-3
 """An example moves the means by its share of all examples so far, but at least by this."""
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class TraceMeans:
     """Means over time of the traces of a network's inputs, to be passed to :func:`gemsnn.learn` as ``means``.

@@ -17,7 +17,6 @@ from gemsnn.model.checks import spike_array, whole_number
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
 from gemsnn.rules import Rule
 
-_DRAWS_AHEAD = 64  # steps drawn at a time
 _BETWEEN_MEANS = 64  # steps after which the means of the traces move
 
 
@@ -121,9 +120,7 @@ class Stream:
         target = None if target_t is None else spike_array("target_t", target_t, {"n_visible": self.network.n_visible})
         if target is not None:
             self.network.circuits.check_targets("target_t", target)
-        if self.time % _DRAWS_AHEAD == 0:
-            self._ahead = self._uniforms.draw(_DRAWS_AHEAD)
-        uniforms_t = self._ahead[self.time % _DRAWS_AHEAD]
+        uniforms_t = self._uniforms.draw(1)[0]  # step by step: drawing ahead would make some steps slow
         spikes, log_likelihood, log_weights, importance = self._learner.step(x, target, uniforms_t)
         self.time += 1
         if self.means is not None:

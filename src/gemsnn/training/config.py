@@ -79,11 +79,17 @@ def _class_weight(value: Any) -> ClassWeight:
     if isinstance(value, Mapping):
         for label, weight in value.items():
             if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
-                raise ConfigError(f"class_weight.{label} = {weight!r}: must be a number, >= 0")
+                raise ConfigError(f"class_weight.{label} = {shown(weight)}: must be a number, >= 0")
         return {str(label): float(weight) for label, weight in value.items()}
     if value is not None and value != "balanced":
-        raise ConfigError(f"class_weight = {value!r}: must be 'balanced', or a table of weights by class")
+        raise ConfigError(f"class_weight = {shown(value)}: must be 'balanced', or a table of weights by class")
     return None if value is None else "balanced"
+
+
+EXAMPLES_SHOWN, FEWEST_EPOCHS = 500, 5
+"""Where epochs are not given: examples shown, times the square root of how many there are; and the least."""
+MOST_EVALUATIONS = 20
+"""Where it is not said when to evaluate."""
 
 
 class DecoderSettings(_Settings):
@@ -102,14 +108,18 @@ class TrainingConfig(_Settings):
     Examples
     --------
     >>> TrainingConfig.make(n_hidden=50, rule={"gain": 5}).rule
-    Feedback(learning_rate=0.0003, kappa=0.9, gamma=0.9, gain=5.0)
+    Feedback(learning_rate=0.001, kappa=0.9, gamma=0.9, gain=5.0, target_rate=0.05, pressure=3.0)
     >>> TrainingConfig.make(preset="paper").rule
     GEM(learning_rate=0.001, kappa=0.9, gamma=0.9, centred=False)
     >>> TrainingConfig.make(epochs=0)
     Traceback (most recent call last):
     ...
-    gemsnn.errors.ConfigError: epochs = 0: must be a whole number, >= 1
+    gemsnn.errors.ConfigError: epochs = 0: must be a whole number, >= 1 and <= 1000000000
     """
+
+    # ---- what it sees
+    merge_polarities: bool = False
+    """Whether a pixel's ON and OFF events are one input, as in the paper, where the data are recordings."""
 
     # ---- the network and where it starts
     n_hidden: int = Field(default=200, ge=0, le=100_000)
@@ -142,8 +152,8 @@ class TrainingConfig(_Settings):
     """Whether it learns from the traces of its inputs less their means (gemsnn.TraceMeans)."""
 
     # ---- how long, and how the step size changes
-    epochs: int = Field(default=10, ge=1, le=10**9)
-    """Passes over the training examples, each in an order of its own."""
+    epochs: int | None = Field(default=None, ge=1, le=10**9)
+    """Passes over the training examples; not given: 500 / sqrt(examples): 50 for 100, 16 for 1,000, 5 for 10,000."""
     max_time_samples: Count | None = None
     """Stop after the example that reaches so many time steps, if that comes before the last epoch's end."""
     learning_rate_schedule: Literal["constant", "linear", "cosine"] = "cosine"
@@ -163,7 +173,7 @@ class TrainingConfig(_Settings):
     validation_fraction: float = Field(default=0.1, ge=0, lt=1)
     """Share of each class's training examples held out for validation; 0 holds out none."""
     eval_every: Count | None = None
-    """Time steps between evaluations; not given: once an epoch. There is always one at the end."""
+    """Time steps between evaluations; not given: once an epoch, 20 times at most. There is always one at the end."""
     eval_at: tuple[Count, ...] = ()
     """Time steps after which to evaluate, in place of eval_every. There is always one at the end."""
     validation_limit: Count | None = None
@@ -172,8 +182,8 @@ class TrainingConfig(_Settings):
     """Evaluate on at most so many test examples while training; 0 for none."""
     select_by: Criterion = "accuracy"
     """What makes a model the best; equal accuracies are told apart by nll. Spike patterns: always log_likelihood."""
-    patience: Count | None = None
-    """Stop when so many evaluations in a row brought no better validation; not given: never."""
+    patience: Annotated[int, Field(ge=0, le=10**18)] | None = None
+    """Stop after so many evaluations without better validation, 0: never; not given: a third, where epochs is not."""
 
     # ---- reading out
     decoder: Decoder = "per-step"
@@ -206,7 +216,7 @@ class TrainingConfig(_Settings):
         problem = self.rule.refuse(self.n_compartments)
         if problem and self.n_hidden > 0:
             raise ValueError(f"n_compartments = {self.n_compartments}, rule.{problem}")
-        if self.patience is not None and self.validation_fraction == 0:
+        if self.patience and self.validation_fraction == 0:
             raise ValueError("patience needs validation examples: set validation_fraction above 0")
         return self
 
@@ -270,9 +280,19 @@ class TrainingConfig(_Settings):
             dtype=np.dtype(self.dtype),
         )
 
+    def epochs_for(self, n_train: int) -> int:
+        """Passes over so many training examples: few examples have to be shown more often."""
+        return self.epochs or max(FEWEST_EPOCHS, round(EXAMPLES_SHOWN / math.sqrt(n_train)))
+
+    def patience_for(self, n_evaluations: int, validated: bool) -> int | None:
+        """Evaluations in a row without a better one after which a run of so many is stopped; None for never."""
+        if self.patience is not None:
+            return self.patience or None
+        return max(5, math.ceil(n_evaluations / 3)) if validated and self.epochs is None else None
+
     def total_examples(self, n_train: int, n_steps: float) -> int:
         """Presentations, of so many steps on average, in a run that is not stopped early."""
-        total = self.epochs * n_train
+        total = self.epochs_for(n_train) * n_train
         if self.max_time_samples is not None:
             total = min(total, math.ceil(self.max_time_samples / n_steps))
         return total
@@ -310,6 +330,7 @@ def checked_decoder(values: Mapping[str, Any]) -> DecoderSettings:
 PRESETS: dict[str, dict[str, Any]] = {
     # Section 4 of the paper; where it is silent (initial weights, when to stop), the defaults above.
     "paper": {
+        "merge_polarities": True,
         "n_hidden": 200,
         "n_compartments": 20,
         "rule": rule_table(GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9, centred=False)),
@@ -327,7 +348,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "decoder": "vote",
         "inference_compartments": None,
         "likelihood_samples": 20,
-        "patience": None,
+        "epochs": 10,
+        "patience": 0,
     },
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from gemsnn import plot
 from gemsnn.common.page import caption, escape, page, section, table
 from gemsnn.inference import Prediction
 from gemsnn.plot.panels import Panel, in_page, svg
+from gemsnn.training.completions import animation as completion_animation
 from gemsnn.training.completions import complete
 from gemsnn.training.completions import panels as completion_panels
 from gemsnn.training.config import DecoderSettings
@@ -207,11 +209,18 @@ def _example(model: Model, examples: Any, index: int) -> Panel:
 
 
 def _completions(model: Model, examples: Any, data: Any) -> str:
-    drawn = "".join(
-        f"<h3>{escape(examples.names[index])}</h3>"
-        + in_page(completion_panels(data, complete(model, examples, index)), f"completion-{index}")
-        for index in range(min(COMPLETIONS, len(examples)))
-    )
+    drawn = ""
+    for index in np.unique(np.linspace(0, len(examples) - 1, COMPLETIONS).astype(int)).tolist():  # of all classes
+        completed = complete(model, examples, index)
+        moving = completion_animation(data, completed) if not drawn else None  # of one only: a megabyte
+        drawn += f"<h3>{escape(examples.names[index])}</h3>" + in_page(
+            completion_panels(data, completed), f"completion-{index}"
+        )
+        if moving is not None:
+            drawn += (
+                '<p><img alt="The same as an animation" style="max-width: 100%; background: white" '
+                f'src="data:image/gif;base64,{base64.b64encode(moving).decode()}"></p>'
+            )
     return section("patterns", "What was given, what is desired, and what the model draws", drawn)
 
 

@@ -6,7 +6,7 @@ this description before it is used, and every array against the network before a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from gemsnn.model.parameters import LARGEST
 
 Count = Annotated[int, Field(ge=0, le=10**18)]
 Size = Annotated[int, Field(ge=0, lt=1 << 31)]
-Label = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | str
+Label = bool | Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | float | str
 Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Table = dict[str, Any]
 
@@ -44,8 +44,8 @@ class Reliability(_Described):
     accuracy: list[float | None]
 
 
-class Reading(_Open):
-    """Figures that follow from how a network is read out."""
+class DecoderFigures(_Open):
+    """Figures that depend on the decoder."""
 
     decoder: str | None = None
     compartments: Count | None = None
@@ -61,12 +61,12 @@ class Reading(_Open):
     reliability: Reliability | None = None
 
 
-class Figures(Reading):
+class Figures(DecoderFigures):
     """Of a network on some examples."""
 
     examples: Count
     log_likelihood: float
-    extra_decoders: list[Reading] | None = None
+    extra_decoders: Sequence[DecoderFigures] | None = None
 
 
 class Learning(_Open):

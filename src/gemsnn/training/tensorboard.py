@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from gemsnn.common.files import writing
 from gemsnn.errors import ConfigError
 from gemsnn.training.run import RunDirectory
 from gemsnn.training.trainer import Evaluated, Learned, Record, Trainer
 
+SUFFIX = ".gemsnn"
+"""By which the files that gemsnn wrote are known."""
 FIGURES = ("log_likelihood", "accuracy", "ece", "nll", "brier", "van_rossum", "hidden_spikes_per_step")
 
 
@@ -23,7 +25,8 @@ def available() -> bool:
 class TensorBoard:
     """An observer that writes to the folder ``tensorboard`` of a run; steps are processed time samples.
 
-    The folder is written anew from metrics.jsonl at each start, so that a resumed run shows no evaluation twice.
+    Our files in it are written anew from metrics.jsonl at each start, so that a resumed run shows no evaluation twice;
+    whatever else is there stays.
     """
 
     def __init__(self, run: RunDirectory) -> None:
@@ -32,8 +35,14 @@ class TensorBoard:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
         folder: Path = run.path / "tensorboard"
-        shutil.rmtree(folder, ignore_errors=True)
-        self._writer = EventFileWriter(str(folder))
+        if folder.exists() and not folder.is_dir():
+            raise ConfigError(f"{folder}: is a file, where TensorBoard's scalars would go; move it, or leave them out")
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+            for old in folder.glob(f"events.out.tfevents.*{SUFFIX}"):  # ours, and nothing else
+                if old.is_file() or old.is_symlink():
+                    old.unlink()
+        self._writer = EventFileWriter(str(folder), filename_suffix=SUFFIX)
         for record in run.read_metrics():
             self._add(record)
         self._writer.flush()

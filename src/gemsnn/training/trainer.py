@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
@@ -24,11 +25,12 @@ from gemsnn.learning.learn import check_finite
 from gemsnn.learning.means import mean_trace
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
-from gemsnn.training.config import TrainingConfig
+from gemsnn.training.config import MOST_EVALUATIONS, TrainingConfig
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import Stopped, evaluate
 from gemsnn.training.model import Model
 from gemsnn.training.points import EvaluationPoints
+from gemsnn.training.polarity import merged_polarities
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
 from gemsnn.training.shift import Shift
 from gemsnn.training.targets import are_classes, desired
@@ -101,6 +103,13 @@ class Observer(Protocol):
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None: ...
 
 
+FAR_WORSE = 20  # times the log-likelihood of pure chance
+
+
+class DivergenceWarning(UserWarning):
+    """The numbers are finite, but training has left everything sensible behind."""
+
+
 @described
 class Trainer:
     """Trains a network on the training examples of ``data``.
@@ -126,6 +135,7 @@ class Trainer:
         network: Network | None = None,
         parameters: Parameters | None = None,
     ) -> None:
+        data = merged_polarities(data) if config.merge_polarities else data
         self.config, self.data = config, data
         self._weights = example_weights(config.class_weight, data)
         self.training, self.validation = _split(config, data, self._weights)
@@ -141,6 +151,7 @@ class Trainer:
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
         self._evaluate_at = self._positions_to_evaluate_at()
+        self._patience = config.patience_for(len(self._evaluate_at), len(self.validation) > 0)
 
     def _told(self) -> dict[str, Any]:
         return {"network": self.network, "rule": self.config.rule, "position": self.position, "total": self.total}
@@ -153,7 +164,7 @@ class Trainer:
 
     @property
     def stopped_early(self) -> bool:
-        patience = self.config.patience
+        patience = self._patience
         return patience is not None and self.state.progress.stale >= patience and self.position < self.total
 
     @property
@@ -320,6 +331,7 @@ class Trainer:
             "validation": self._measure(self.data.train, self.validation, Purpose.PREDICT, stop),
             "test": self._measure(self.data.test, self.test, Purpose.PREDICT, stop),
         }
+        self._warn_of_divergence(record["train"]["log_likelihood"])
         is_best = self._better(record, progress.best, "validation")
         is_best_on_test = self._better(record, progress.best_on_test, "test")
         progress.stale = 0 if is_best else progress.stale + 1
@@ -333,10 +345,25 @@ class Trainer:
 
     # ---- inside
 
+    def _warn_of_divergence(self, log_likelihood: float) -> None:
+        """Numbers may stay finite and mean nothing: a network far worse than chance has not learned."""
+        circuits = self.network.circuits.visible
+        sizes = [len(circuit.neurons) + circuit.silent for circuit in circuits.competing]
+        chance = -self._steps * (int(circuits.bernoulli.sum()) * math.log(2) + sum(map(math.log, sizes)))
+        if log_likelihood < FAR_WORSE * chance:
+            warnings.warn(
+                f"training seems to have diverged by example {self.position}: the log-likelihood is "
+                f"{log_likelihood:.3g}, where pure chance has {chance:.3g}; start anew with rule.learning_rate below "
+                f"{self.config.rule.learning_rate:g}",
+                DivergenceWarning,
+                stacklevel=3,
+            )
+
     def _positions_to_evaluate_at(self) -> EvaluationPoints:
         every, at = self.config.eval_every, self.config.eval_at
-        if every is None and not at:  # once an epoch
-            return EvaluationPoints(len(self.training), (), 1.0, self.total)
+        if every is None and not at:  # at the end of an epoch
+            epochs = math.ceil(self.total / len(self.training))
+            return EvaluationPoints(len(self.training) * math.ceil(epochs / MOST_EVALUATIONS), (), 1.0, self.total)
         return EvaluationPoints(every or 1, at, self._steps, self.total)
 
     def _initial_parameters(self, given: Parameters | None) -> Parameters:

@@ -400,7 +400,8 @@
       const gain = scene.live || saved <= 0 ? ""
         : `: ${(100 * saved).toFixed(0)} % of the time and ${(100 * spared).toFixed(0)} % of the spikes saved`;
       const what = kept.length ? listed(kept) : "an empty set: no class fits as it should";
-      box.textContent = `would stop after ${time(scene, scene.stopped)} with ${what}${gain}`;
+      const miss = missed ? `; the truth is not in it, which may happen to ${+(100 * scene.promise.alpha).toFixed(4)} %` : "";
+      box.textContent = `would stop after ${time(scene, scene.stopped)} with ${what}${gain}${miss}`;
     }
   };
 

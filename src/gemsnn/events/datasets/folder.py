@@ -44,7 +44,7 @@ def find_folder(
     labels = tuple(sorted({str(recording.label) for recording in recordings} | set(classes or ())))
     if sensor_size is None:
         sensor_size = _sensor_size(recordings)
-    choices = Preprocessing.from_dict({"sensor_size": sensor_size, "bin_us": BIN_US})
+    choices = Preprocessing.from_dict({"sensor_size": sensor_size, "bin_us": BIN_US, "polarity": "separate"})
     return Inventory("folder", root, labels, tuple(recordings), choices, {}, {})
 
 

@@ -27,7 +27,7 @@ _LAST_TRAINING_NUMBER, _LAST_NUMBER = 900, 1000
 
 
 def mnist_dvs_preprocessing(scale: int = 4) -> Preprocessing:
-    """The choices for MNIST-DVS: 26 x 26 cells around the digit, polarities merged, 80 bins of 25 ms (2 s)."""
+    """The choices for MNIST-DVS: 26 x 26 cells around the digit, polarities apart, 80 bins of 25 ms (2 s)."""
     if scale not in _MNIST_DVS_CROP:
         raise ConfigError(f"scale {scale}: MNIST-DVS has the scales {', '.join(map(str, _MNIST_DVS_CROP))}")
     first, last, downsample = _MNIST_DVS_CROP[scale]
@@ -38,6 +38,7 @@ def mnist_dvs_preprocessing(scale: int = 4) -> Preprocessing:
         downsample=downsample,
         bin_us=25_000,
         n_steps=80,
+        polarity="separate",
         orientation="mnist-dvs",
     )
 

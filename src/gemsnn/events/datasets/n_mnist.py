@@ -22,12 +22,12 @@ from gemsnn.events.prepared import SPLITS, Label
 
 
 def nmnist_preprocessing() -> Preprocessing:
-    """The choices for N-MNIST: all 34 x 34 pixels, polarities merged, its three 100 ms saccades in 60 bins of 5 ms.
+    """The choices for N-MNIST: all 34 x 34 pixels, polarities apart, its three 100 ms saccades in 60 bins of 5 ms.
 
     In 5 ms an edge moves less than a pixel, and about 5 % of the cells hold a spike; of a recording's 291 to 314 ms
     the first 300 are kept, counted from the recording's own time zero, the start of the first saccade.
     """
-    return Preprocessing(sensor_size=(34, 34), bin_us=5_000, n_steps=60, start_us=0)
+    return Preprocessing(sensor_size=(34, 34), bin_us=5_000, n_steps=60, polarity="separate", start_us=0)
 
 
 def find_nmnist(folder: str | PathLike[str], classes: Sequence[int] = ALL_DIGITS) -> Inventory:

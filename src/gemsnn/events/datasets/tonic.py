@@ -59,7 +59,8 @@ def find_tonic(
             raise DataError(f"tonic:{name}: its recordings differ in size; give --sensor COLUMNS ROWS")
         sensor_size = int(size[0]), int(size[1])
     there = set(classes or named.values() or {recording.label for recording in recordings})
-    choices = Preprocessing.from_dict({"sensor_size": sensor_size, "bin_us": BIN_US})
+    polarity = "separate" if sensor_size[1] > 1 else "merged"  # a row of units is no camera
+    choices = Preprocessing.from_dict({"sensor_size": sensor_size, "bin_us": BIN_US, "polarity": polarity})
     return Inventory(f"tonic:{name}", Path(folder), tuple(sorted(there)), tuple(recordings), choices, {}, {})
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from gemsnn.experiments.claims.claim import Claim
 from gemsnn.experiments.claims.trends import figure_trend, improvement_rule
-from gemsnn.experiments.protocol import Reading
+from gemsnn.experiments.protocol import DecodedBy
 from gemsnn.experiments.results import Choice, Results
 
-SHOWN: tuple[tuple[Choice, Reading], ...] = (
-    ("final", Reading.FEW),
-    ("best_on_test", Reading.FEW),
-    ("chosen_on_validation", Reading.FEW),
-    ("final", Reading.VOTE),
-    ("final", Reading.LIKELIHOOD),
+SHOWN: tuple[tuple[Choice, DecodedBy], ...] = (
+    ("final", DecodedBy.FEW),
+    ("best_on_test", DecodedBy.FEW),
+    ("chosen_on_validation", DecodedBy.FEW),
+    ("final", DecodedBy.VOTE),
+    ("final", DecodedBy.LIKELIHOOD),
 )
 
 
@@ -24,5 +24,5 @@ def calibration_error_falls(results: Results) -> Claim:
         plain="A network that learned with more compartments says more truthfully how sure it is.",
         source="Figure 4, right, and the text on it",
         rule=improvement_rule(margin, change="fall"),
-        evidence=[figure_trend(results, "ece", choice, reading, margin, sign=-1) for choice, reading in SHOWN],
+        evidence=[figure_trend(results, "ece", choice, decoder, margin, sign=-1) for choice, decoder in SHOWN],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemsnn.experiments.claims.claim import Claim
 from gemsnn.experiments.claims.trends import figure_trend, improvement_rule, trend
-from gemsnn.experiments.protocol import Reading
+from gemsnn.experiments.protocol import DecodedBy
 from gemsnn.experiments.results import CHOICES, Measured, Results
 
 
@@ -12,9 +12,11 @@ def log_likelihood_rises(results: Results) -> Claim:
     margin, unit = results.protocol.margin_log_likelihood, "nats"
 
     def own_best(run: Measured) -> float:
-        return max(float(run.figures(i, Reading.VOTE)["log_likelihood"]) for i in range(len(run.records)))
+        return max(float(run.figures(i, DecodedBy.VOTE)["log_likelihood"]) for i in range(len(run.records)))
 
-    best, *others = (figure_trend(results, "log_likelihood", choice, Reading.VOTE, margin, unit) for choice in CHOICES)
+    best, *others = (
+        figure_trend(results, "log_likelihood", choice, DecodedBy.VOTE, margin, unit) for choice in CHOICES
+    )
     another = trend(
         results,
         "its own best on the test set (another reading of the paper)",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gemsnn.common.words import with_interval
 from gemsnn.experiments.claims.claim import Evidence, Verdict
-from gemsnn.experiments.protocol import Reading
+from gemsnn.experiments.protocol import DecodedBy
 from gemsnn.experiments.results import CHOICE_NAMES, Choice, Measured, Results
 from gemsnn.experiments.statistics import Estimate, slopes
 
@@ -52,13 +52,13 @@ def proportional_rule(margin: float) -> str:
 
 
 def figure_trend(
-    results: Results, metric: str, choice: Choice, reading: Reading, margin: float, unit: str = "", sign: int = 1
+    results: Results, metric: str, choice: Choice, decoder: DecodedBy, margin: float, unit: str = "", sign: int = 1
 ) -> Evidence:
     """A test figure at the iteration that the choice takes, against K."""
     few = results.protocol.few_compartments
-    names = {Reading.VOTE: "K^I = K", Reading.FEW: f"K^I = {few}", Reading.LIKELIHOOD: "likelihood decoder"}
-    what = CHOICE_NAMES[choice] + ("" if metric == "log_likelihood" else f", {names[reading]}")
-    return trend(results, what, lambda run: results.value(run, metric, choice, reading), margin, unit, sign, metric)
+    names = {DecodedBy.VOTE: "K^I = K", DecodedBy.FEW: f"K^I = {few}", DecodedBy.LIKELIHOOD: "likelihood decoder"}
+    what = CHOICE_NAMES[choice] + ("" if metric == "log_likelihood" else f", {names[decoder]}")
+    return trend(results, what, lambda run: results.value(run, metric, choice, decoder), margin, unit, sign, metric)
 
 
 def trend(

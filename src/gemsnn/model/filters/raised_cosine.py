@@ -38,7 +38,7 @@ class RaisedCosine(Filter):
         check_sizes(n_basis, duration)
         if number("offset", offset) <= 0:
             raise ConfigError(f"offset must be a positive number of steps, got {offset}")
-        self.offset = float(offset)
+        self.offset = offset = float(offset)
         log_time = np.log(np.arange(duration) + offset)
         spacing = (np.log(duration + offset) - np.log(offset)) / (n_basis + 1)
         centres = np.log(offset) + spacing * np.arange(n_basis)

@@ -1,0 +1,46 @@
+"""The synapses of a sparse graph as lists, source by source: what does not exist takes no memory and no time."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.model import Topology
+
+SPARSE = 1 / 12  # of all possible synapses: below it, adding listed weights is quicker than adding whole rows
+
+
+class Lists(NamedTuple):
+    """Source j feeds the neurons ``neuron[start[j] : start[j + 1]]``, in ascending order."""
+
+    start: NDArray[np.intp]  # (n_sources + 1,)
+    neuron: NDArray[np.int32]  # (n_synapses,)
+
+    @property
+    def source(self) -> NDArray[np.intp]:
+        """(n_synapses,)"""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def weights(self, synaptic: NDArray[Any]) -> NDArray[Any]:
+        """(n_synapses, n_basis) out of (n_neurons, n_sources, n_basis)."""
+        found: NDArray[Any] = synaptic[self.neuron, self.source]
+        return found
+
+    def write(self, weights: NDArray[Any], synaptic: NDArray[Any]) -> None:
+        """Back into (n_neurons, n_sources, n_basis)."""
+        synaptic[self.neuron, self.source] = weights
+
+
+def is_sparse(topology: Topology) -> bool:
+    return topology.n_synapses < SPARSE * topology.mask.size
+
+
+@lru_cache(maxsize=4)
+def synapse_lists(topology: Topology) -> Lists:
+    """The lists of a graph; made once."""
+    source, neuron = topology.mask.T.nonzero()
+    start = np.searchsorted(source, np.arange(topology.n_sources + 1))
+    return Lists(start.astype(np.intp), neuron.astype(np.int32))

@@ -1,0 +1,163 @@
+"""Odd graphs, filters, circuits, rules, compartments and streams: both engines compute the same."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+from problems import Problem, assert_close, assert_parameters_close, assert_results_close, make_problem
+
+import gemsnn
+from gemsnn.engine import compiled
+from torture.torture import Torture
+
+TOLERANCE = 1e-8
+
+
+class Networks(Torture):
+    name, share = "networks", 0.15
+
+    def trial(self, rng: random.Random, counts: Counter[str]) -> None:
+        compiled.FORM = rng.choice((None, "direct", "event"))
+        try:
+            problem = some_problem(rng)
+            if compiled.FORM == "event" and not _has_event_form(problem):
+                compiled.FORM = None
+            rng.choice((self.learn, self.in_pieces, self.stream, self.sample))(problem, rng, counts)
+        finally:
+            compiled.FORM = None
+        counts["networks"] += 1
+
+    def learn(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
+        uniforms = problem.uniforms(problem.network.n_hidden)
+        assert_results_close(
+            problem.learn("compiled", uniforms=uniforms, threads=rng.choice((1, 1, 2))),
+            problem.learn("reference", uniforms=uniforms),
+            TOLERANCE,
+        )
+
+    def in_pieces(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
+        """Going on from a state is as if there had been no break."""
+        if problem.T < 2:
+            return self.learn(problem, rng, counts)
+        cut = rng.randrange(1, problem.T)
+        whole = problem.learn("reference", seed=problem.seed)
+        parameters, state = problem.parameters, None
+        for part in (slice(0, cut), slice(cut, None)):
+            found = gemsnn.learn(
+                problem.network, parameters, problem.rule, problem.inputs[part], problem.targets[part], problem.K,
+                seed=problem.seed, state=state,
+            )  # fmt: skip
+            parameters, state = found.parameters, found.state
+        assert_parameters_close(parameters, whole.parameters, TOLERANCE)
+
+    def stream(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
+        """Step by step, some steps without a target; looking at the weights changes nothing."""
+        streams = [
+            gemsnn.Stream(problem.network, problem.parameters, problem.rule, problem.K, problem.seed, engine)
+            for engine in ("compiled", "reference")
+        ]
+        for t in range(problem.T):
+            target = problem.targets[t] if rng.random() < 0.7 else None
+            fast, slow = (stream.step(problem.inputs[t], target) for stream in streams)
+            if not np.array_equal(fast.spikes, slow.spikes):
+                counts["parted at a tie"] += 1  # a uniform draw within rounding of a probability
+                return
+            assert_close(fast.log_weights, slow.log_weights, TOLERANCE)
+            if rng.random() < 0.2:
+                assert_parameters_close(streams[0].parameters, streams[1].parameters, TOLERANCE)
+            if rng.random() < 0.05:
+                for stream in streams:
+                    stream.reset()
+        assert_parameters_close(streams[0].parameters, streams[1].parameters, TOLERANCE)
+        counts["steps of streams"] += problem.T
+
+    def sample(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
+        uniforms = problem.uniforms(problem.network.n_neurons)
+        fast, slow = (
+            gemsnn.sample(
+                problem.network, problem.parameters, problem.inputs, problem.K, uniforms=uniforms, engine=engine
+            )
+            for engine in ("compiled", "reference")
+        )
+        np.testing.assert_array_equal(fast, slow)
+
+
+def _has_event_form(problem: Problem) -> bool:
+    from gemsnn.engine.event_plan import event_plan
+
+    plans = [event_plan(problem.network, free, problem.parameters.dtype) for free in (False, True)]
+    return all(plan is not None for plan in plans)
+
+
+def some_problem(rng: random.Random) -> Problem:
+    n_inputs, n_hidden, n_visible = rng.randrange(7), rng.randrange(8), rng.randrange(1, 5)
+    topology = rng.choice(
+        (
+            lambda: gemsnn.Topology.fully_connected(n_inputs, n_hidden, n_visible),
+            lambda: gemsnn.Topology.random(
+                n_inputs, n_hidden, n_visible, rng.choice((0.0, 0.2, 0.5, 0.9, 1.0)), rng.randrange(10**6)
+            ),
+            lambda: (
+                gemsnn.Topology.layered(n_inputs, [n_hidden // 2, n_hidden - n_hidden // 2], n_visible)
+                if n_hidden > 1
+                else gemsnn.Topology.layered(n_inputs, [], n_visible)
+            ),
+        )
+    )()
+    synaptic = some_filter(rng)
+    somatic = synaptic if rng.random() < 0.3 else some_filter(rng)
+    circuits = some_circuits(rng, topology)
+    network = gemsnn.Network(topology, synaptic, somatic, rng.random() < 0.5, circuits)
+    problem = make_problem(
+        network, some_rule(rng), rng.choice((1, 2, 7, 20, 60, 200)), rng.choice((1, 1, 2, 3, 7)), rng.randrange(2**32),
+        rng.choice((0.3, 1.0, 5.0)), rng.choice((0.0, 0.05, 0.5, 1.0)),
+    )  # fmt: skip
+    if problem.rule.refuse(problem.K) and network.n_hidden:
+        return some_problem(rng)
+    for circuit in network.circuits.visible.competing:  # exactly one of its neurons spikes, or at most one
+        members = list(circuit.neurons)
+        problem.targets[:, members] = 0
+        for t in range(problem.T):
+            if not circuit.silent or rng.random() < 0.6:
+                problem.targets[t, rng.choice(members)] = 1
+    return problem
+
+
+def some_filter(rng: random.Random) -> gemsnn.Filter:
+    duration = rng.choice((1, 2, 3, 7, 8, 12, 13, 24, 25, 40))
+    match rng.randrange(3):
+        case 0:
+            return gemsnn.RaisedCosine(rng.randint(1, min(3, duration)), duration, 1.0 + duration)
+        case 1:
+            return gemsnn.Exponential([rng.choice((0.5, 2.0, 7.0)) for _ in range(rng.randint(1, 3))], duration)
+        case _:
+            taps = np.random.default_rng(rng.randrange(10**6)).normal(0, 0.5, (rng.randint(1, 3), duration))
+            return gemsnn.Filter(taps)
+
+
+def some_circuits(rng: random.Random, topology: gemsnn.Topology) -> list[gemsnn.Circuit]:
+    circuits = []
+    for first, last in ((0, topology.n_hidden), (topology.n_hidden, topology.n_neurons)):
+        members = list(range(first, last))
+        rng.shuffle(members)
+        while len(members) > 1 and rng.random() < 0.4:
+            size = rng.randint(2, len(members))
+            circuits.append(gemsnn.Circuit(tuple(members[:size]), rng.random() < 0.5))
+            members = members[size:]
+    return circuits
+
+
+def some_rule(rng: random.Random) -> gemsnn.rules.Rule:
+    memories = {"kappa": rng.choice((1e-3, 0.5, 0.9, 1.0)), "gamma": rng.choice((1e-3, 0.5, 0.9, 0.99, 1.0))}
+    usual = {"learning_rate": rng.choice((0.0, 1e-3, 0.05)), **memories}
+    small = {"learning_rate": rng.choice((0.0, 1e-5, 5e-4)), **memories}
+    return rng.choice(
+        (
+            lambda: gemsnn.GEM(centred=rng.random() < 0.5, **usual),
+            lambda: gemsnn.Feedback(gain=rng.choice((0.0, 0.5, 4.0)), **usual),
+            lambda: gemsnn.MB(baseline=rng.choice((None, 0.0, 0.95)), **small),
+            lambda: gemsnn.IW(baseline=rng.choice((None, 0.0, 0.95, "leave-one-out")), **small),
+        )
+    )()

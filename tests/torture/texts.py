@@ -1,0 +1,104 @@
+"""Mutated summaries, metrics, results and notes: what is read is what was written, or a `GemsnnError`."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import made_up_results
+import toy
+
+from gemsnn import GemsnnError
+from gemsnn.common.sealed import SEAL, seal
+from gemsnn.events import open_prepared
+from gemsnn.experiments import judge
+from gemsnn.experiments.claims import as_records
+from gemsnn.experiments.results import read_results, to_json, write_results
+from gemsnn.model import Topology
+from gemsnn.training import RunDirectory, train
+from torture.mutations import mutated, mutated_json
+from torture.torture import Torture
+
+CONFIG = toy.config(n_hidden=2, likelihood_samples=2, test_limit=3, validation_limit=3)
+
+
+class Texts(Torture):
+    name, share = "texts", 0.1
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        with open_prepared(toy.prepared(folder / "toy.h5")) as data:
+            train(CONFIG, data, folder / "run")
+        self.run = RunDirectory(folder / "run")
+        self.summary, self.metrics = self.run.summary.read_bytes(), self.run.metrics.read_bytes()
+        self.known = self.run.read_summary(), self.run.read_metrics()
+        results = made_up_results.made_up()
+        self.results = folder / "results.json"
+        write_results(self.results, to_json(results, as_records(judge(results))))
+        self.results_bytes = self.results.read_bytes()
+        self.graph = folder / "graph.json"
+        Topology.random(3, 4, 2, 0.5).save(self.graph)
+        self.graph_bytes = self.graph.read_bytes()
+
+    def trial(self, rng: random.Random, counts: Counter[str]) -> None:
+        counts["mutated files"] += 1
+        try:
+            rng.choice((self._summary, self._metrics, self._open_metrics, self._results, self._graph))(rng)
+            counts["read"] += 1
+        except GemsnnError:
+            counts["refused"] += 1
+
+    def _resealed(self, rng: random.Random, content: bytes) -> tuple[bytes, bool]:
+        """Changed bytes, or changed values under a seal that fits; and whether it is so."""
+        if rng.random() < 0.5:
+            return mutated(rng, content), False
+        values = json.loads(content)
+        values.pop(SEAL)
+        try:
+            changed = mutated_json(rng, values)
+            return seal(changed if isinstance(changed, dict) else {"x": changed}), True
+        except (ValueError, TypeError):  # not to be said in JSON
+            return mutated(rng, content), False
+
+    def _summary(self, rng: random.Random) -> None:
+        content, sealed = self._resealed(rng, self.summary)
+        self.run.summary.write_bytes(content)
+        try:
+            found = self.run.read_summary()
+            assert sealed or found == self.known[0]
+            self.run.load_model()
+        finally:
+            self.run.summary.write_bytes(self.summary)
+
+    def _metrics(self, rng: random.Random) -> None:
+        self.run.metrics.write_bytes(mutated(rng, self.metrics))
+        try:
+            assert self.run.read_metrics() == self.known[1]
+        finally:
+            self.run.metrics.write_bytes(self.metrics)
+
+    def _open_metrics(self, rng: random.Random) -> None:
+        """Of a run that is not finished, which nothing vouches for yet."""
+        self.run.summary.unlink()
+        self.run.metrics.write_bytes(mutated(rng, self.metrics))
+        try:
+            for record in self.run.read_metrics():
+                assert record["position"] >= 0
+        finally:
+            self.run.summary.write_bytes(self.summary)
+            self.run.metrics.write_bytes(self.metrics)
+
+    def _results(self, rng: random.Random) -> None:
+        content, sealed = self._resealed(rng, self.results_bytes)
+        self.results.write_bytes(content)
+        results, _ = read_results(self.results)
+        if sealed:
+            to_json(results, as_records(judge(results)))
+
+    def _graph(self, rng: random.Random) -> None:
+        values = json.loads(self.graph_bytes)
+        content = self.graph_bytes if rng.random() < 0.5 else json.dumps(mutated_json(rng, values)).encode()
+        self.graph.write_bytes(mutated(rng, content) if content is self.graph_bytes else content)
+        Topology.load(self.graph)
