@@ -241,7 +241,7 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
 # ---- what stands in the file -----------------------------------------------------------------------------------------
 
 
-class _Read(formats.DecodedBy):
+class _Read(formats.DecoderFigures):
     accuracy: float
     ece: float
     nll: float
