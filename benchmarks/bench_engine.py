@@ -30,6 +30,7 @@ from versions import ROOT, ROWS, environment, first_version, started
 from workload import Workload, spikes, workload
 
 import gemsnn
+from gemsnn.engine import compiled
 
 try:
     import torch
@@ -228,6 +229,78 @@ def _products(work: Workload) -> Callable[[], None]:
     return run
 
 
+# ---- the forms ------------------------------------------------------------------------------------------------------
+
+
+def forms(quick: bool) -> Section:
+    """Each network learned in every form that it has, beside the form that the engine chooses for it."""
+    cases: dict[str, tuple[Workload, int]] = {}
+    for K in (1, 5, 20) if quick else (1, 2, 5, 10, 20, 50):
+        cases[f"the paper's network, K = {K}"] = workload(), K
+    default = gemsnn.training.TrainingConfig().network(676, 3)
+    for K in (1, 20) if quick else (1, 5, 20, 50):
+        work = workload()
+        rule = gemsnn.Feedback()
+        cases[f"default filters and Feedback, K = {K}"] = (
+            work._replace(network=default, parameters=default.init(), rule=rule),
+            K,
+        )
+    for density in (0.02,) if quick else (0.01, 0.05, 0.2):
+        random = gemsnn.Network(gemsnn.Topology.random(676, 400, 3, density))
+        work = workload()._replace(network=random, parameters=random.init())
+        cases[f"random graph of 400 neurons, {density:.0%} of the synapses, K = 1"] = work, 1
+    table = Table(
+        "The forms of learning: ms, shortest of all turns, one thread",
+        ["", "event", "direct", "sparse", "chosen", "slower than the best by"],
+        note="The engine chooses by the sizes alone, before it has seen any data.",
+    )
+    worst = 0.0
+    for name, (work, K) in cases.items():
+        chosen = compiled.suitable_form(work.network, work.parameters, work.rule, K, False, len(work.inputs))
+        possible = [form for form in ("event", "direct", "sparse") if _has_form(work, form)]
+        contestants: dict[Hashable, Contestant] = {}
+        for form in possible:
+            learn = partial(gemsnn.learn, *work, n_compartments=K)
+            contestants[form] = Contestant(learn, partial(setattr, compiled, "FORM", form), calls=2)
+        with threadpool_limits(1, user_api="blas"):
+            times = race(contestants, turns=1 if quick else 5)
+        compiled.FORM = None
+        best = min(times[form].best for form in possible)
+        loss = times[chosen].best / best - 1
+        worst = max(worst, loss)
+        shown = [milliseconds(times[form].best) if form in times else "-" for form in ("event", "direct", "sparse")]
+        table.rows.append([name, *shown, chosen, f"{loss:.0%}"])
+    what = "the chosen form: slower than the best form, at most"
+    return Section([table], [Target(what, 100 * worst, 30, at_least=False, unit="%")])
+
+
+def _has_form(work: Workload, form: str) -> bool:
+    if form == "event":
+        return compiled.event_plan(work.network, False, work.parameters.dtype) is not None
+    return form == "direct" or work.network.topology.n_synapses < 50_000  # all others would take long
+
+
+# ---- a large sparse graph -------------------------------------------------------------------------------------------
+
+
+def large(quick: bool) -> Section:
+    """Random graphs of up to 10,000 hidden neurons with 100 synapses each, each in a process of its own."""
+    sizes = (1000, 2000) if quick else (1000, 2000, 5000, 10_000)
+    table = Table(
+        "Random graphs, 100 synapses a neuron: one example of 80 steps in place, K = 1",
+        ["hidden neurons", "input spikes", "ms, shortest of three", "peak memory of the whole process, MB"],
+        note="Graph, initial weights and learning together; the dense array of weights is most of the memory.",
+    )
+    for n in sizes:
+        for density in (0.1,) if quick else (0.1, 0.01):
+            found, _ = probe("sparse", f"--hidden={n}", f"--density={density}")
+            table.rows.append(
+                [f"{n:,}", f"{density:.0%}", f"{found['milliseconds']:,.0f}", f"{found['megabytes']:,.0f}"]
+            )
+    target = Target(f"{n:,} hidden neurons: peak memory", found["megabytes"] / 1074, 4, at_least=False, unit="GiB")
+    return Section([table], [target])
+
+
 # ---- memory ---------------------------------------------------------------------------------------------------------
 
 
@@ -312,7 +385,7 @@ def start(quick: bool) -> Section:
 
 # ---------------------------------------------------------------------------------------------------------------------
 
-SECTIONS = {section.__name__: section for section in (versions, learning, memory, inference, start)}
+SECTIONS = {section.__name__: section for section in (versions, learning, forms, large, memory, inference, start)}
 WITH_TORCH = (learning, memory, inference)
 
 

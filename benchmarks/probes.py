@@ -76,6 +76,25 @@ def first_calls() -> dict[str, float]:
     return seconds
 
 
+def sparse_graph(n_hidden: int, density: float) -> dict[str, float]:
+    """ms of learning one sequence in place on a random graph of 100 synapses a neuron, and MB of the whole process."""
+    import numpy as np
+    from workload import spikes
+
+    import gemsnn
+    from gemsnn.learning import learn_unchecked
+
+    network = gemsnn.Network(gemsnn.Topology.random(676, n_hidden, 3, 100 / (679 + n_hidden)))
+    parameters, seconds = network.init(), []
+    inputs, targets = spikes((80, 676), density), np.tile(np.array([1, 0, 0], dtype=np.uint8), (80, 1))
+    for _ in range(4):
+        begin = time.perf_counter()
+        learned = learn_unchecked(network, parameters, gemsnn.GEM(), inputs, targets, overwrite=True)
+        seconds.append(time.perf_counter() - begin)
+        parameters = learned.parameters
+    return {"milliseconds": 1e3 * min(seconds[1:]), "megabytes": _peak() / 1e6}
+
+
 def megabytes(contestant: str = "gemsnn", K: int = 20, n_inputs: int = 676, n_hidden: int = 200, T: int = 80) -> float:
     """Peak memory of learning one sequence, in a process of its own."""
     arguments = (contestant, K, n_inputs, n_hidden, T)
@@ -109,9 +128,14 @@ def main() -> None:
     memory.add_argument("--hidden", type=int, default=200)
     memory.add_argument("--steps", type=int, default=80)
     commands.add_parser("start")
+    sparse = commands.add_parser("sparse")
+    sparse.add_argument("--hidden", type=int, default=1000)
+    sparse.add_argument("--density", type=float, default=0.1)
     options = parser.parse_args()
     if options.command == "memory":
         measured = peak_memory(options.contestant, options.compartments, options.inputs, options.hidden, options.steps)
+    elif options.command == "sparse":
+        measured = sparse_graph(options.hidden, options.density)
     else:
         measured = first_calls()
     print(json.dumps(measured))

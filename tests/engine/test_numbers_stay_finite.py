@@ -1,7 +1,5 @@
 """Potentials far beyond what a sigmoid resolves, and log-weights that only ever fall."""
 
-import warnings
-
 import numpy as np
 import pytest
 from problems import assert_results_close, make_problem
@@ -110,21 +108,3 @@ def test_steps_too_large_to_stay_finite_are_told_with_what_to_do(engine):
     stream = gemsnn.Stream(network, parameters, rule, 2, engine=engine)
     with np.errstate(all="ignore"), pytest.raises(ConfigError, match=r"diverged at step \d+: .*learning_rate below"):
         [stream.step(ones[t, :2], [t % 2]) for t in range(30)]
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_no_warning_is_made_of_flags_that_blas_raises(threads, monkeypatch):
-    """Not even if warnings are errors; a product of infinite numbers stands in for the stray flag of a BLAS."""
-
-    def flagged(left, right, *rest, **options):
-        np.multiply(np.inf, 0.0)
-        return matmul(left, right, *rest, **options)
-
-    matmul = np.matmul
-    monkeypatch.setattr("gemsnn.engine.simulate.np.matmul", flagged)
-    network = gemsnn.Network.fully_connected(2, 3, 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        gemsnn.predict(network, network.init(), np.ones((300, 5, 2)), 20, threads=threads)
-    with pytest.warns(RuntimeWarning, match="invalid value"):
-        flagged(np.eye(2), np.eye(2))

@@ -195,11 +195,9 @@ def advance(
             shared = drive[t, i] + eta * shared
             # ... private drive, four compartments a pass ...
             for k in range(0, K4, 4):
-                u[k], u[k + 1], u[k + 2], u[k + 3] = _four_dots(
-                    synaptic[i], traces[now, k], traces[now, k + 1], traces[now, k + 2], traces[now, k + 3]
-                )
+                u[k], u[k + 1], u[k + 2], u[k + 3] = _four_drives(synaptic, i, traces, now, k)
             for k in range(K4, K):
-                u[k] = dot(synaptic[i], traces[now, k])
+                u[k] = _drive(synaptic, i, traces, now, k)
             source = private_index[i]
             for k in range(K):
                 # ... and self-memory.
@@ -327,15 +325,28 @@ def dot(a: Any, b: Any) -> Any:
     return total
 
 
+# Whole arrays and places in them: making a view for each of so many products would take longer than the product.
+
+
 @jit(fastmath=REORDERED)
-def _four_dots(a: Any, b0: Any, b1: Any, b2: Any, b3: Any) -> Any:
-    """Of one (n,) array with four others, in one pass."""
-    t0 = t1 = t2 = t3 = a.dtype.type(0)
-    for c in range(a.shape[0]):
-        t0 += a[c] * b0[c]
-        t1 += a[c] * b1[c]
-        t2 += a[c] * b2[c]
-        t3 += a[c] * b3[c]
+def _drive(synaptic: Any, i: int, traces: Any, slot: int, k: int) -> Any:
+    """Neuron i's weights times the traces of compartment k."""
+    total = synaptic.dtype.type(0)
+    for c in range(synaptic.shape[1]):
+        total += synaptic[i, c] * traces[slot, k, c]
+    return total
+
+
+@jit(fastmath=REORDERED)
+def _four_drives(synaptic: Any, i: int, traces: Any, slot: int, k: int) -> Any:
+    """The same of four compartments, in one pass."""
+    t0 = t1 = t2 = t3 = synaptic.dtype.type(0)
+    for c in range(synaptic.shape[1]):
+        w = synaptic[i, c]
+        t0 += w * traces[slot, k, c]
+        t1 += w * traces[slot, k + 1, c]
+        t2 += w * traces[slot, k + 2, c]
+        t3 += w * traces[slot, k + 3, c]
     return t0, t1, t2, t3
 
 

@@ -233,7 +233,7 @@ class Learner:
             accumulated=np.zeros((M * K if has_local else 0, n_hidden), dtype=f),
             signal=np.zeros((n_hidden, K), dtype=f),
             gram=np.zeros((int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
-            scaled=np.zeros((M * K, K), dtype=f),
+            scaled=np.zeros((K, M * K), dtype=f),
             potentials=np.zeros((K, n), dtype=f),
             whole=np.zeros((D + M) * K, dtype=np.int32),
             counts=np.zeros((D + M) * K, dtype=f),
@@ -351,7 +351,7 @@ class Learner:
             hidden_factor=_longer(w.hidden_factor, 0, M * K),
             accumulated=_longer(w.accumulated, 0, M * K),
             gram=_longer(w.gram, 2, M * K),
-            scaled=_longer(w.scaled, 0, M * K),
+            scaled=_longer(w.scaled, 1, M * K),
             whole=_longer(w.whole, 0, (D + M) * K),
             counts=_longer(w.counts, 0, (D + M) * K),
         )

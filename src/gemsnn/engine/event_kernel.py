@@ -36,6 +36,8 @@ from numba.extending import intrinsic
 from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, weigh, winner
 from gemsnn.engine.jit import FASTMATH, jit
 
+TILE = 32  # rows of post factors that fit into the processor's inner cache
+
 # A loop that begins elsewhere than at 0 counts in uint64: an index that could be negative would not be vectorised.
 
 
@@ -110,7 +112,7 @@ class Window(NamedTuple):
     signal: Any  # (n_hidden, K) f: of the last step
     # scratch
     gram: Any  # (n_classes, K, M * K) f
-    scaled: Any  # (M * K, K) f
+    scaled: Any  # (K, M * K) f
     potentials: Any  # (K, n_neurons) f
     whole: Any  # ((D + M) * K,) int32
     counts: Any  # ((D + M) * K,) f
@@ -534,7 +536,7 @@ def advance(
                     factor = visible_factor if row_first >= n_hidden else hidden_factor
                     for k in range(K):
                         for m in range(start, end):
-                            scaled[m, k] = eta * factor[m] * gram[c, k, m]
+                            scaled[k, m] = eta * factor[m] * gram[c, k, m]
                     _learned(post, scaled, begin * K, columns, row_first, row_last, potentials)
 
         # Self-memory, and the synapse to itself that the scalar products contain and the graph does not.
@@ -658,32 +660,47 @@ def _add_products(p: Population, t: int, begin: int, gram: Any) -> None:
 
 @jit(fastmath=FASTMATH)
 def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int, potentials: Any) -> None:
-    """Add sum_m scaled[m, k] post[m, i] to the potentials of rows ``first`` to ``last`` - 1."""
+    """Add sum_m scaled[k, m] post[m, i] to the potentials of rows ``first`` to ``last`` - 1.
+
+    A matrix product by tiles: few rows of the post factors at a time, so that they stay in the inner cache for all
+    compartments; four of them and four compartments a pass.
+    """
     K, start, end_row = potentials.shape[0], np.uint64(first), np.uint64(last)
-    four = begin + (end - begin) // 4 * 4
-    for k in range(0, K - 1, 2):
-        for m in range(begin, four, 4):
-            f0, f1, f2, f3 = scaled[m, k], scaled[m + 1, k], scaled[m + 2, k], scaled[m + 3, k]
-            g0, g1, g2, g3 = scaled[m, k + 1], scaled[m + 1, k + 1], scaled[m + 2, k + 1], scaled[m + 3, k + 1]
-            for i in range(start, end_row):
-                p0, p1, p2, p3 = post[m, i], post[m + 1, i], post[m + 2, i], post[m + 3, i]
-                potentials[k, i] += f0 * p0 + f1 * p1 + f2 * p2 + f3 * p3
-                potentials[k + 1, i] += g0 * p0 + g1 * p1 + g2 * p2 + g3 * p3
-        for m in range(four, end):
-            f0, g0 = scaled[m, k], scaled[m, k + 1]
-            for i in range(start, end_row):
-                potentials[k, i] += f0 * post[m, i]
-                potentials[k + 1, i] += g0 * post[m, i]
-    if K % 2:
-        k = K - 1
-        for m in range(begin, four, 4):
-            f0, f1, f2, f3 = scaled[m, k], scaled[m + 1, k], scaled[m + 2, k], scaled[m + 3, k]
-            for i in range(start, end_row):
-                potentials[k, i] += f0 * post[m, i] + f1 * post[m + 1, i] + f2 * post[m + 2, i] + f3 * post[m + 3, i]
-        for m in range(four, end):
-            f0 = scaled[m, k]
-            for i in range(start, end_row):
-                potentials[k, i] += f0 * post[m, i]
+    for block in range(begin, end, TILE):
+        stop = min(block + TILE, end)
+        four = block + (stop - block) // 4 * 4
+        for k in range(0, K - 3, 4):
+            u0, u1, u2, u3 = potentials[k], potentials[k + 1], potentials[k + 2], potentials[k + 3]
+            for m in range(block, four, 4):
+                p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
+                a0, a1, a2, a3 = scaled[k, m], scaled[k, m + 1], scaled[k, m + 2], scaled[k, m + 3]
+                b0, b1, b2, b3 = scaled[k + 1, m], scaled[k + 1, m + 1], scaled[k + 1, m + 2], scaled[k + 1, m + 3]
+                c0, c1, c2, c3 = scaled[k + 2, m], scaled[k + 2, m + 1], scaled[k + 2, m + 2], scaled[k + 2, m + 3]
+                d0, d1, d2, d3 = scaled[k + 3, m], scaled[k + 3, m + 1], scaled[k + 3, m + 2], scaled[k + 3, m + 3]
+                for i in range(start, end_row):
+                    u0[i] += a0 * p0[i] + a1 * p1[i] + a2 * p2[i] + a3 * p3[i]
+                    u1[i] += b0 * p0[i] + b1 * p1[i] + b2 * p2[i] + b3 * p3[i]
+                    u2[i] += c0 * p0[i] + c1 * p1[i] + c2 * p2[i] + c3 * p3[i]
+                    u3[i] += d0 * p0[i] + d1 * p1[i] + d2 * p2[i] + d3 * p3[i]
+            for m in range(four, stop):
+                row = post[m]
+                a0, b0, c0, d0 = scaled[k, m], scaled[k + 1, m], scaled[k + 2, m], scaled[k + 3, m]
+                for i in range(start, end_row):
+                    u0[i] += a0 * row[i]
+                    u1[i] += b0 * row[i]
+                    u2[i] += c0 * row[i]
+                    u3[i] += d0 * row[i]
+        for k in range(K // 4 * 4, K):
+            u0 = potentials[k]
+            for m in range(block, four, 4):
+                p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
+                a0, a1, a2, a3 = scaled[k, m], scaled[k, m + 1], scaled[k, m + 2], scaled[k, m + 3]
+                for i in range(start, end_row):
+                    u0[i] += a0 * p0[i] + a1 * p1[i] + a2 * p2[i] + a3 * p3[i]
+            for m in range(four, stop):
+                row, a0 = post[m], scaled[k, m]
+                for i in range(start, end_row):
+                    u0[i] += a0 * row[i]
 
 
 @jit(fastmath=FASTMATH)

@@ -5,7 +5,7 @@ has nothing to gain. Synapses that exist keep an eligibility for each compartmen
 source applies the update of step t - 1 and adds the drive of step t,
 
     eligibility <- gamma eligibility + post R_{t-1},    weight <- weight + eta sum_k signal_k eligibility_k,
-    potential <- potential + weight R_t .                                                                   (``_pass``)
+    potential <- potential + weight R_t .                                                     (``_learn``, ``_drive``)
 
 A source that has not spiked for as long as the filters remember has no trace: nothing is added to its eligibility,
 which only fades, and its weights drive nobody. Its synapses are left alone until it spikes again, and then settled:
@@ -214,51 +214,72 @@ def make_traces(y: Synapses, w: Neurons, time: int) -> None:
 @jit(fastmath=FASTMATH)
 def learn_and_drive(y: Synapses, w: Neurons, time: int) -> None:
     """For every source with a trace: the update of the step before, and the drive of this one."""
+    # Local names and plain indices: sources are many and their synapses few, so that views of arrays would cost more.
+    start, neuron, weight, eligibility, traces, spoke, settled = y
+    post, rate, potentials, scratch, gamma, earliest = (
+        w.post,
+        w.rate,
+        w.potentials,
+        w.of_synapses,
+        w.gamma,
+        time - 1 - w.duration,
+    )
+    before, now, n_means = (time + 1) % 2, time % 2, w.mean.shape[0]
     w.mean_trace[:] = 0
-    for j in range(y.spoke.shape[0]):
-        if y.spoke[j] >= time - 1 - w.duration:  # a trace now, or at the step before
-            _settle(y, w, j, time - 2)
-            if y.settled[j] < time - 1:
-                _learn(y, w, j, y.traces[(time + 1) % 2])
-                y.settled[j] = time - 1
-            _drive(y, w, j, y.traces[time % 2])
-            if j < w.mean.shape[0]:
-                _drive_means(y, w, j, y.traces[time % 2, 0])
+    for j in range(spoke.shape[0]):
+        if spoke[j] >= earliest:  # a trace now, or at the step before
+            first, last = np.uint64(start[j]), np.uint64(start[j + 1])
+            if settled[j] != NEVER and settled[j] < time - 2:
+                _settle(y, w, j, time - 2)
+            if settled[j] < time - 1:
+                _learn(first, last, j, neuron, weight, eligibility, traces, before, post, rate, gamma, scratch)
+                settled[j] = time - 1
+            _drive(first, last, j, neuron, weight, traces, now, potentials, scratch)
+            if j < n_means:
+                _drive_means(y, w, j, traces[now, 0])
 
 
 @jit(fastmath=FASTMATH)
-def _learn(y: Synapses, w: Neurons, j: int, traces: Any) -> None:
-    """The update of one step, in which a source had these traces (K, n_basis, n_sources)."""
-    first, last, gamma = y.start[j], y.start[j + 1], w.gamma
-    neuron = y.neuron[first:last]
-    own_post, own_rate = w.of_synapses[0], w.of_synapses[1]
-    for k in range(w.post.shape[0]):
-        post, rate = w.post[k], w.rate[k]
-        for s in range(neuron.shape[0]):
-            own_post[s], own_rate[s] = post[neuron[s]], rate[neuron[s]]
-        for basis in range(traces.shape[1]):
-            weight, eligibility = y.weight[basis, first:last], y.eligibility[k, basis, first:last]
-            trace = traces[k, basis, j]
-            for s in range(neuron.shape[0]):
-                eligibility[s] = gamma * eligibility[s] + own_post[s] * trace
-                weight[s] += own_rate[s] * eligibility[s]
+def _learn(
+    first: Any,
+    last: Any,
+    j: int,
+    neuron: Any,
+    weight: Any,
+    eligibility: Any,
+    traces: Any,
+    slot: int,
+    post: Any,
+    rate: Any,
+    gamma: Any,
+    scratch: Any,
+) -> None:
+    """The update of one step, at which source j had the traces of that slot, for its synapses ``first`` to ``last``."""
+    for k in range(post.shape[0]):
+        for s in range(first, last):
+            scratch[0, s - first], scratch[1, s - first] = post[k, neuron[s]], rate[k, neuron[s]]
+        for basis in range(weight.shape[0]):
+            trace = traces[slot, k, basis, j]
+            for s in range(first, last):
+                e = gamma * eligibility[k, basis, s] + scratch[0, s - first] * trace
+                eligibility[k, basis, s] = e
+                weight[basis, s] += scratch[1, s - first] * e
 
 
 @jit(fastmath=FASTMATH)
-def _drive(y: Synapses, w: Neurons, j: int, traces: Any) -> None:
-    """Add a source's weights, times its traces (K, n_basis, n_sources), to the potentials."""
-    first, last = y.start[j], y.start[j + 1]
-    neuron, total = y.neuron[first:last], w.of_synapses[2]
-    for k in range(traces.shape[0]):
-        potential = w.potentials[k]
-        for s in range(neuron.shape[0]):
-            total[s] = 0
-        for basis in range(traces.shape[1]):
-            weight, trace = y.weight[basis, first:last], traces[k, basis, j]
-            for s in range(neuron.shape[0]):
-                total[s] += weight[s] * trace
-        for s in range(neuron.shape[0]):
-            potential[neuron[s]] += total[s]
+def _drive(
+    first: Any, last: Any, j: int, neuron: Any, weight: Any, traces: Any, slot: int, potentials: Any, scratch: Any
+) -> None:
+    """Add the weights of source j, times its traces of that slot, to the potentials."""
+    for k in range(potentials.shape[0]):
+        for s in range(first, last):
+            scratch[2, s - first] = weight[0, s] * traces[slot, k, 0, j]
+        for basis in range(1, weight.shape[0]):
+            trace = traces[slot, k, basis, j]
+            for s in range(first, last):
+                scratch[2, s - first] += weight[basis, s] * trace
+        for s in range(first, last):
+            potentials[k, neuron[s]] += scratch[2, s - first]
 
 
 @jit(fastmath=FASTMATH)
@@ -280,22 +301,21 @@ def _settle(y: Synapses, w: Neurons, j: int, time: int) -> None:
     since = y.settled[j]
     if since == NEVER or since >= time:
         return
-    first, last, gamma = y.start[j], y.start[j + 1], w.gamma
-    neuron, factor = y.neuron[first:last], w.of_synapses[0]
+    first, last, gamma = np.uint64(y.start[j]), np.uint64(y.start[j + 1]), w.gamma
+    neuron, weight, eligibility, rates, scratch = y.neuron, y.weight, y.eligibility, w.rates, w.of_synapses
     faded = time - y.spoke[j] - w.duration > w.horizon
     left = w.bias.dtype.type(0) if faded else gamma ** (time - since)
-    for k in range(w.rates.shape[0]):
-        for s in range(neuron.shape[0]):
-            rates, total, fade = w.rates[k, neuron[s]], w.bias.dtype.type(0), gamma
+    for k in range(rates.shape[0]):
+        for s in range(first, last):
+            i, total, fade = neuron[s], w.bias.dtype.type(0), gamma
             for r in range(since + 1, time + 1):
-                total += fade * rates[r % REMEMBERED]
+                total += fade * rates[k, i, r & (REMEMBERED - 1)]
                 fade *= gamma
-            factor[s] = total
-        for basis in range(y.weight.shape[0]):
-            weight, eligibility = y.weight[basis, first:last], y.eligibility[k, basis, first:last]
-            for s in range(neuron.shape[0]):
-                weight[s] += factor[s] * eligibility[s]
-                eligibility[s] *= left
+            scratch[0, s - first] = total
+        for basis in range(weight.shape[0]):
+            for s in range(first, last):
+                weight[basis, s] += scratch[0, s - first] * eligibility[k, basis, s]
+                eligibility[k, basis, s] *= left
     y.settled[j] = NEVER if faded else time
 
 
@@ -313,7 +333,10 @@ def finish(y: Synapses, w: Neurons) -> None:
     for j in range(y.settled.shape[0]):
         if y.spoke[j] >= time - 1 - w.duration and y.settled[j] < time - 1:
             _settle(y, w, j, time - 2)
-            _learn(y, w, j, y.traces[(time + 1) % 2])
+            _learn(
+                np.uint64(y.start[j]), np.uint64(y.start[j + 1]), j, y.neuron, y.weight, y.eligibility, y.traces,
+                (time + 1) % 2, w.post, w.rate, w.gamma, w.of_synapses,
+            )  # fmt: skip
             y.settled[j] = time - 1
         else:
             _settle(y, w, j, time - 1)
