@@ -120,7 +120,7 @@ def a_run(out: Path, name: str, setting: str, split: int) -> Run:
     config = config.changed(decoder="vote" if setting.startswith("paper") else "per-step")
     labels = {"data": name, "setting": setting, "split": split}
     where = folder(out).absolute()
-    cost = config.epochs * (6.0 + 3.0 * config.n_compartments) * len(DIGITS[name])
+    cost = config.epochs_for(400 * len(DIGITS[name])) * (6.0 + 3.0 * config.n_compartments) * len(DIGITS[name])
     return Run(run_name(name, setting, split), config, data_file(out, name, split).absolute(), labels, where, cost)
 
 

@@ -70,6 +70,7 @@ def test_a_rule_may_be_given_as_an_object_a_name_or_settings(rule, problem):
 def test_every_setting_of_learning_can_be_set():
     """What is left out concerns files, reports or the command line."""
     left_out = {"validation_limit", "test_limit", "likelihood_samples", "n_bins", "extra_decoders", "eval_at"}
+    left_out |= {"likelihood_mean", "merge_polarities"}
     names = set(TrainingConfig.model_fields) - left_out - {"seed", "checkpoint_seconds"}
     ours = {"learning_rate", "preprocessing", "random_state", "verbose"}
     assert names | ours == set(SpikingClassifier().get_params())

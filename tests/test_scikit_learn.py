@@ -24,7 +24,7 @@ QUICK = {"n_hidden": 6, "n_compartments": 2, "learning_rate": 1e-2, "epochs": 2}
 
 # Nearly all of them make a table of numbers, which is not what spikes are. So they run on an adapter that turns a row
 # of numbers into spikes and is else the classifier itself; and those that need no data run on the classifiers, too.
-TABLE = FlatClassifier(n_hidden=8, epochs=4, learning_rate=2e-2)
+TABLE = FlatClassifier(n_hidden=8, epochs=6, learning_rate=5e-3)
 CANNOT_APPLY = {
     "check_sample_weight_equivalence_on_dense_data": "the examples are learned one by one at random draws, so an "
     "example that is shown twice moves the weights nearly, but not exactly, as one of weight 2 does; that a weight of "

@@ -123,6 +123,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         hidden_bias: float | None = None,
         visible_bias: float | None = None,
         weight_scale: float | None = None,
+        initial_uniform: float | None = None,
         epochs: int | None = None,
         max_time_samples: int | None = None,
         learning_rate_schedule: str | None = None,
@@ -156,6 +157,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.hidden_bias = hidden_bias
         self.visible_bias = visible_bias
         self.weight_scale = weight_scale
+        self.initial_uniform = initial_uniform
         self.epochs = epochs
         self.max_time_samples = max_time_samples
         self.learning_rate_schedule = learning_rate_schedule

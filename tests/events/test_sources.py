@@ -236,3 +236,9 @@ def test_what_faery_sends_over_udp_is_understood():
             parts.append(next(arriving))
         assert (source.lost, source.strange) == (0, 0)
     np.testing.assert_array_equal(together(parts), events)
+
+
+@pytest.mark.parametrize("text", [b"1" * 100_000, b"0,1,1,1\n" + b"9" * 5000 + b",1,1,1\n", b"#" * 100_000])
+def test_a_line_without_end_is_refused_and_does_not_fill_the_memory(text):
+    with pytest.raises(DataError, match="is too long for an event"):
+        list(from_text(io.BytesIO(text)))

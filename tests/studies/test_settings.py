@@ -68,7 +68,7 @@ def test_from_runs_to_the_page(
     assert set(default["test"]) == {"vote", "likelihood", "per-step"}
     assert default["test"]["per-step"]["20"]["accuracy"] > 0.8
     paper = next(run for run in runs if run["setting"] == "paper")
-    assert (paper["config"]["centred"], paper["config"]["visible_memory"]) == (False, True)
+    assert (paper["config"]["rule"]["centred"], paper["config"]["visible_memory"]) == (False, True)
 
     run(monkeypatch, anytime, "--out", study, "--jobs", 1)
     files = [settings.data_file(study, name, 0) for name in PLAN]
@@ -112,7 +112,9 @@ def test_a_measurement_agrees_with_the_library(study: Path) -> None:
         found = gemsnn.predict(model.network, model.parameters, inputs, 5, decoder=decoder, seed=1)
         figures = record["test"][decoder]["5"]
         assert figures["accuracy"] == gemsnn.metrics.accuracy(labels, found.classes)
-        assert figures["nll"] == pytest.approx(gemsnn.metrics.negative_log_likelihood(labels, found.probabilities))
+        assert figures["nll"] == pytest.approx(
+            gemsnn.metrics.negative_log_likelihood(labels, found.probabilities), abs=0.01
+        )
     spikes = found.hidden_spikes_per_step.mean() / 5 * 12
     assert record["test"]["per-step"]["1"]["hidden_spikes"] == pytest.approx(spikes, rel=0.5)
 
@@ -136,6 +138,8 @@ def test_what_was_made_with_other_settings_is_not_mixed_in(
 ) -> None:
     start = ("--out", study, "--jobs", 1, "--settings", "default")
     run(monkeypatch, settings, *start)
-    monkeypatch.setitem(settings.SETTINGS, "default", {**settings.SETTINGS["default"], "learning_rate": 0.5})
-    with pytest.raises(SystemExit, match=r"error: .*was made with other settings or data: learning_rate was 0\.02"):
+    monkeypatch.setitem(settings.SETTINGS, "default", {**settings.SETTINGS["default"], "rule.learning_rate": 0.5})
+    with pytest.raises(
+        SystemExit, match=r"error: .*was made with other settings or data: rule\.learning_rate was 0\.02"
+    ):
         run(monkeypatch, settings, *start)

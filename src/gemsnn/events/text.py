@@ -1,6 +1,7 @@
 """Events as text (`.csv`, `.txt`): one line names the columns, then one line per event."""
 
 import io
+import warnings
 from os import PathLike
 
 import numpy as np
@@ -47,8 +48,10 @@ def read_text(path: str | PathLike[str]) -> Events:
         if rest.strip():
             for kind in (np.int64, np.float64):  # whole numbers first: they may be longer than a float is exact
                 try:
-                    return np.loadtxt(io.StringIO(rest), dtype=kind, delimiter=delimiter, usecols=place, ndmin=1)
-                except (ValueError, OverflowError) as error:
+                    with warnings.catch_warnings():  # NumPy 1 would cut 0.5 to 0, with no more than a warning
+                        warnings.simplefilter("error", DeprecationWarning)
+                        return np.loadtxt(io.StringIO(rest), dtype=kind, delimiter=delimiter, usecols=place, ndmin=1)
+                except (ValueError, OverflowError, DeprecationWarning) as error:
                     problem = error
         raise DataError(f"{name}: column {wanted!r} holds no numbers: {problem}") from None
 

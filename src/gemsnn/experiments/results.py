@@ -249,7 +249,7 @@ class _Read(formats.Reading):
     reliability: formats.Reliability
 
 
-class _Figures(formats.Figures, _Read):
+class _Figures(_Read, formats.Figures):
     extra_decoders: Annotated[Sequence[_Read], Field(min_length=2, max_length=2)]
 
 

@@ -18,7 +18,7 @@ from gemsnn.model.parameters import LARGEST
 
 Count = Annotated[int, Field(ge=0, le=10**18)]
 Size = Annotated[int, Field(ge=0, lt=1 << 31)]
-Label = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | str
+Label = bool | Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | float | str
 Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Table = dict[str, Any]
 

@@ -11,6 +11,7 @@ from gemsnn.errors import DataError
 from gemsnn.events.records import Events, as_events
 from gemsnn.events.sources.bytes import read_some
 
+LONGEST_LINE = 1000  # bytes
 _FIELDS = ("t", "x", "y", "p")
 
 
@@ -31,6 +32,8 @@ def from_text(stream: BinaryIO, name: str = "standard input") -> Iterator[Events
     while content := read_some(stream):
         *lines, rest = (rest + content).split(b"\n")
         yield from reader.read(lines)
+        if len(rest) > LONGEST_LINE:  # a stream without ends of lines would fill the memory
+            raise reader.too_long(rest)
     if rest.strip():
         yield from reader.read([rest])
 
@@ -45,6 +48,8 @@ class _LineReader:
         waiting: list[tuple[int, bytes]] = []
         for line in lines:
             self._line += 1
+            if len(line) > LONGEST_LINE:
+                raise self.too_long(line)
             kept = line.partition(b"#")[0].replace(b",", b" ").replace(b";", b" ").strip()
             if not line.strip():
                 yield from self._events(waiting)
@@ -53,6 +58,10 @@ class _LineReader:
             elif kept and not self._is_header(kept):
                 waiting.append((self._line, kept))
         yield from self._events(waiting)
+
+    def too_long(self, line: bytes) -> DataError:
+        said = line[:60].decode(errors="replace")
+        return DataError(f"{self.name}: {said!r}... near line {self._line} is too long for an event: t, x, y, p")
 
     def _is_header(self, line: bytes) -> bool:
         if self._order is not None:
