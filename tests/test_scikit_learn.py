@@ -264,7 +264,7 @@ def test_what_was_found_in_folders_can_be_fitted(tmp_path):
     short = found.preprocessing.model_copy(update={"downsample": 8, "n_steps": 20})
     classifier = SpikingClassifier(**{**QUICK, "epochs": 1}, preprocessing=short)
     classifier.fit(list(found.recordings), [recording.label for recording in found.recordings])
-    assert classifier.n_inputs_ == 256
+    assert classifier.n_inputs_ == short.n_inputs == 512
     assert classifier.classes_.tolist() == ["digit 0", "digit 1"]
 
 
