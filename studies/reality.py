@@ -88,7 +88,7 @@ def a_run(out: Path, camera: str, vary: bool, network: int) -> Run:
             per_class=PER_CLASS,
             seed=200 + network,
             camera=camera,
-            preprocessing=CAMERAS[camera].preprocessing.model_copy(update={"polarity": "separate"}),
+            preprocessing=CAMERAS[camera].preprocessing,
             vary=Variation() if vary else None,
         )
         partial.rename(file)
