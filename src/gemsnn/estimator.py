@@ -364,6 +364,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings = {name: value for name, value in given.items() if name not in _NOT_SETTINGS}
         if self.class_weight is not None:
             settings["class_weight"] = _by_name(self.class_weight, [] if classes is None else classes.tolist())
+        settings["merge_polarities"] = False  # X is what the network sees; its maker chose
         config = TrainingConfig.make(self._preset, **settings, seed=seed)
         return config if self.learning_rate is None else config.changed(**{"rule.learning_rate": self.learning_rate})
 
