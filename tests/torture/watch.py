@@ -113,7 +113,8 @@ def run_child(kind: type[Torture], folder: Path, seconds: float, first_seed: int
     torture = kind(work)
     counts: Counter[str] = Counter()
     failures: list[str] = []
-    begin, seed = time.monotonic(), first_seed
+    begin = told = time.monotonic()
+    seed = first_seed
     with (folder / "pulse").open("r+b") as file, mmap.mmap(file.fileno(), _PULSE.size) as pulse:
         try:
             while time.monotonic() - begin < seconds and len(failures) < MOST_FAILURES:
@@ -122,9 +123,19 @@ def run_child(kind: type[Torture], folder: Path, seconds: float, first_seed: int
                 pulse[:] = _PULSE.pack(seed, seed - first_seed + 1)
                 failures += attempt(torture, seed, counts)
                 seed += 1
+                if time.monotonic() - told > 5:  # what was counted so far outlives the process
+                    told = _tell(folder, counts, failures)
         finally:
             torture.close()
-            (folder / "outcome.json").write_text(json.dumps({"counts": counts, "failures": failures}))
+            _tell(folder, counts, failures)
+
+
+def _tell(folder: Path, counts: Counter[str], failures: list[str]) -> float:
+    """Leave what was found so far; returns when."""
+    partial = folder / "outcome.partial"
+    partial.write_text(json.dumps({"counts": counts, "failures": failures}))
+    partial.replace(folder / "outcome.json")
+    return time.monotonic()
 
 
 def attempt(torture: Torture, seed: int, counts: Counter[str]) -> Iterable[str]:
