@@ -111,7 +111,7 @@ def test_a_checkpoint_that_was_only_signed_anew_goes_on_to_the_same_bits(config,
     [
         ("n_inputs", -1), ("n_hidden", 10**12), ("n_hidden", 5), ("n_visible", "3"), ("visible_memory", 1),
         ("circuits", [{"neurons": [900], "silent": False}]), ("circuits", 3), ("circuits", [{"neurons": [6]}]),
-        ("classes", [1, 1, 2]), ("classes", [1, 2]), ("classes", [1.5, 2, 3]), ("classes", [[1], 2, 3]),
+        ("classes", [1, 1, 2]), ("classes", [1, 2]), ("classes", [None, 2, 3]), ("classes", [[1], 2, 3]),
         ("decoder", {"kind": "vote", "compartments": 10**9}), ("decoder", {"kind": "x"}), ("decoder", None),
         ("n_steps", -5), ("n_steps", 1e300), ("seed", -1), ("seed", 1 << 70), ("preprocessing", {"bin_us": 0}),
         ("preprocessing", []), ("about", 7), ("about", {"position": "x"}), ("about", {"communication": [1]}),

@@ -16,7 +16,7 @@ GEMSNN = Path(sys.executable).with_name("gemsnn")
 def started(data_file, directory, **options):
     """A run that would take hours, once it has begun to learn."""
     command = [GEMSNN, "train", "--data", data_file, "--out", directory, "--no-tensorboard", "--threads", "2"]
-    command += ["--epochs", "1000000", "--hidden", "6", "--set", "checkpoint_seconds=0"]
+    command += ["--epochs", "1000000", "--hidden", "6", "--set", "checkpoint_seconds=0", "--set", "eval_every=200"]
     process = subprocess.Popen(command, **options)
     first = Path(directory) / "metrics.jsonl"
     while not first.exists() and process.poll() is None:

@@ -114,7 +114,7 @@ class TrainingConfig(_Settings):
     >>> TrainingConfig.make(epochs=0)
     Traceback (most recent call last):
     ...
-    gemsnn.errors.ConfigError: epochs = 0: must be a whole number, >= 1 and <= 1000000000
+    gemsnn.errors.ConfigError: epochs = 0: must be a whole number (or left out), >= 1 and <= 1000000000
     """
 
     # ---- what it sees
