@@ -1,10 +1,8 @@
 """A network that lives on."""
 
-import resource
-from pathlib import Path
-
 import numpy as np
 import pytest
+from memory import bytes_held, resident_bytes
 from problems import assert_parameters_close, make_problem
 from scipy.special import softmax
 
@@ -168,25 +166,6 @@ def learn_to_swap(stream, n_steps):
 def swapping_stream(engine, dtype, gamma):
     network = gemsnn.Network(gemsnn.Topology.random(2, 2, 2, 1.0), gemsnn.RaisedCosine(2, 5))
     return gemsnn.Stream(network, network.init(dtype=dtype), gemsnn.GEM(1e-4, 0.9, gamma), 2, engine=engine)
-
-
-def bytes_held(thing, seen=None):
-    """Of all arrays that can be reached from an object through containers and objects of the package."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return 0
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        return thing.nbytes if thing.base is None else bytes_held(thing.base, seen)
-    if isinstance(thing, list | tuple | dict):
-        return sum(bytes_held(part, seen) for part in (thing.values() if isinstance(thing, dict) else thing))
-    ours = type(thing).__module__.startswith("gemsnn") and hasattr(thing, "__dict__")  # a walk over Numba takes seconds
-    return bytes_held(vars(thing), seen) if ours else 0
-
-
-def resident_bytes():
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * resource.getpagesize() if statm.exists() else 0
 
 
 def test_a_hundred_thousand_steps_take_constant_memory_and_keep_numbers_finite():

@@ -1,14 +1,13 @@
 """A model that answers while the recording goes on."""
 
 import gc
-import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import toy
+from memory import bytes_held, resident_bytes
 from numba.core import event as numba_events
 
 import gemsnn
@@ -402,17 +401,6 @@ def test_a_model_that_does_not_say_its_rule_wants_one():
 # ---- a stream may go on for ever
 
 
-def bytes_held(thing, seen):
-    if id(thing) in seen:
-        return 0
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        return thing.nbytes if thing.base is None else bytes_held(thing.base, seen)
-    if isinstance(thing, list | tuple | dict):
-        return sum(bytes_held(part, seen) for part in (thing.values() if isinstance(thing, dict) else thing))
-    return bytes_held(vars(thing), seen) if hasattr(thing, "__dict__") and not callable(thing) else 0
-
-
 @pytest.mark.parametrize("learning", [False, True])
 def test_a_long_stream_takes_constant_memory_collects_no_garbage_and_compiles_nothing(learning):
     model = make(readout="winner-take-all")
@@ -447,7 +435,7 @@ def test_a_long_stream_takes_constant_memory_collects_no_garbage_and_compiles_no
     gc.callbacks.append(note)
     try:
         run(20)
-        held = bytes_held(live, set())
+        held = bytes_held(live)
         before = resident_bytes()
         run(40 if learning else 400)
         grown = resident_bytes() - before
@@ -456,14 +444,9 @@ def test_a_long_stream_takes_constant_memory_collects_no_garbage_and_compiles_no
         numba_events.unregister("numba:compile", listener)
     assert not compiled
     assert not any(about["collected"] or about["generation"] == 2 for about in collected)
-    assert bytes_held(live, set()) == held > 0
+    assert bytes_held(live) == held > 0
     assert grown < 1e6
     assert live.answer.step > 600
-
-
-def resident_bytes():
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * resource.getpagesize() if statm.exists() else 0
 
 
 def test_all_that_a_step_needs_is_compiled_or_loaded_before_the_first():
