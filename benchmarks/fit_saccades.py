@@ -75,7 +75,7 @@ def numbers(recordings: list[Events]) -> NDArray[np.float64]:
     """What recordings are compared by, each number in units of what we would accept."""
     rate, middle = np.zeros((30, 2)), np.zeros((30, 2, 2))
     occupied, spread, n_events = [], [], []
-    choices = nmnist_preprocessing()
+    choices = nmnist_preprocessing().model_copy(update={"polarity": "merged"})
     pixels = np.zeros((34, 34))
     for e in recordings:
         bins = np.minimum(e["t"] // 10_000, 29)
