@@ -9,7 +9,7 @@ factors of the rule, the drive of neuron i at step t through weights that change
 
 What is needed, follows from spikes; the five points below are functions of this file, in this order:
 
-1. Drive (``gather``, ``drive``). W_0 . R_t is a short filter over q_t, the sum of the weight rows of the sources that
+1. Drive (``rows.gather``, ``drive``). W_0 . R_t is a short filter over q_t, the sum of weight rows of the sources that
    spiked at t: one row is added for each spike. For exponentials whose memory nothing has left yet it is a recursion.
 2. Scalar products (``count_pairs``, ``finite_products``, ``recursive_products``). R_s . R_t is two short filters over
    the number of sources that spiked both at s and at t, which is a population count of bit-packed spikes.
@@ -35,6 +35,7 @@ from numba.extending import intrinsic
 
 from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, weigh, winner
 from gemsnn.engine.jit import FASTMATH, jit
+from gemsnn.engine.rows import gather
 
 TILE = 32  # rows of post factors that fit into the processor's inner cache
 
@@ -177,23 +178,6 @@ def list_active(bits: Any, column: int, active: Any) -> int:
             n += 1
             word &= word - np.uint64(1)
     return n
-
-
-@jit(fastmath=FASTMATH)
-def gather(weights: Any, active: Any, n_active: int, total: Any) -> None:
-    """Sum the rows of the active sources, four at a time."""
-    width = weights.shape[1]
-    for c in range(width):
-        total[c] = 0
-    four = n_active // 4 * 4
-    for a in range(0, four, 4):
-        j0, j1, j2, j3 = active[a], active[a + 1], active[a + 2], active[a + 3]
-        for c in range(width):
-            total[c] += (weights[j0, c] + weights[j1, c]) + (weights[j2, c] + weights[j3, c])
-    for a in range(four, n_active):
-        j0 = active[a]
-        for c in range(width):
-            total[c] += weights[j0, c]
 
 
 @jit(fastmath=FASTMATH)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gemsnn.engine.firing import CircuitTable, circuit_table, compete, sigmoid, winner
 from gemsnn.engine.jit import FASTMATH, jit
 from gemsnn.engine.recursion import Recursion, recursion
+from gemsnn.engine.rows import gather as gather_rows
 from gemsnn.engine.synapses import is_sparse, synapse_lists
 from gemsnn.model import Network, Parameters
 from gemsnn.model.filters import Filter
@@ -254,26 +255,9 @@ def list_active(spikes: Any, active: Any) -> int:
 def gather(w: Weights, first: int, active: Any, n_active: int, fresh: Any) -> None:
     """Sum the rows of the active sources, counted from ``first``, to (n_basis, n_neurons)."""
     if w.rows.shape[0]:
-        _gather_rows(w.rows[first:], active, n_active, fresh.reshape(-1))
+        gather_rows(w.rows[first:], active, n_active, fresh.reshape(-1))
     else:
         _gather_listed(w.listed, first, active, n_active, fresh)
-
-
-@jit(fastmath=FASTMATH)
-def _gather_rows(rows: Any, active: Any, n_active: int, total: Any) -> None:
-    """Four rows at a time."""
-    width = total.shape[0]
-    for c in range(width):
-        total[c] = 0
-    four = n_active // 4 * 4
-    for a in range(0, four, 4):
-        j0, j1, j2, j3 = active[a], active[a + 1], active[a + 2], active[a + 3]
-        for c in range(width):
-            total[c] += (rows[j0, c] + rows[j1, c]) + (rows[j2, c] + rows[j3, c])
-    for a in range(four, n_active):
-        j0 = active[a]
-        for c in range(width):
-            total[c] += rows[j0, c]
 
 
 @jit()
