@@ -431,7 +431,7 @@ class Learner:
 
     @property
     def _duration(self) -> int:
-        return self.plan.synapses.taps.shape[1]
+        return len(self.plan.synapses.taps[0])
 
     @property
     def _no_tables(self) -> bool:
