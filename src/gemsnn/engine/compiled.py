@@ -8,13 +8,15 @@ from typing import Literal
 from gemsnn.engine import direct, event, protocol, resting, sparse
 from gemsnn.engine.event import horizon
 from gemsnn.engine.event_plan import event_plan
+from gemsnn.engine.kept import AS_IT_CAME, Declared
 from gemsnn.engine.protocol import State
 from gemsnn.engine.simulate import simulate
 from gemsnn.engine.synapses import is_sparse
+from gemsnn.errors import ConfigError
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
-__all__ = ["learner", "simulate", "suitable_form"]
+__all__ = ["declared", "learner", "simulate", "suitable_form"]
 
 LONGEST_WINDOW = 1024  # steps that the event form may have to look back
 
@@ -52,6 +54,15 @@ def learner(
     if free and state is None:
         return resting.Learner(network, parameters, rule, n_compartments, begin, horizon(rule.gamma, parameters.dtype))
     return begin(parameters, state, overwrite)
+
+
+def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
+    """See :class:`gemsnn.engine.protocol.Engine`."""
+    for name, mark in MARKS.items():
+        if mark in state.kept:
+            form = {"event": event.declared, "direct": direct.declared, "sparse": sparse.declared}[name]
+            return form(network, rule, n_compartments, state)
+    raise ConfigError(f"state lacks {', '.join(MARKS.values())}: {AS_IT_CAME}")
 
 
 def suitable_form(

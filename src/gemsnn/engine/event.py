@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gemsnn.engine import event_kernel as kernel
 from gemsnn.engine.event_kernel import Population, Steps, Window
 from gemsnn.engine.event_plan import event_plan
+from gemsnn.engine.kept import Declared, Kept, length
 from gemsnn.engine.pointers import rule_functions
 from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.recursion import Bank
@@ -436,6 +437,29 @@ class Learner:
     @property
     def _no_tables(self) -> bool:
         return self.plan.synapses.recursive and self.plan.soma.recursive
+
+
+def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
+    """What :meth:`Learner.take` keeps, after as many steps as ``fading`` has."""
+    plan, f, K, t = event_plan(network, False, state.dtype), state.dtype, n_compartments, length(state.kept, "fading")
+    if plan is None:
+        return {}
+    n, n_hidden, (n_basis, D) = network.n_neurons, network.n_hidden, plan.taps.shape
+    n_visible = 0 if rule.local is None else network.n_visible
+    arrays = {
+        "place": Kept((2,), np.int64, least=(t, 0), most=t),
+        "history": Kept((n, K, plan.history.words), np.uint16, most=2**plan.history.bits - 1),
+        "somatic_eligibility": Kept((K, network.somatic_filter.n_basis, n), f),
+        "virtual_eligibility": Kept((K, n_basis, n), f),
+        "reach_eligibility": Kept((K, n_visible, n_hidden), f),
+        "post": Kept((t * K, n), f),
+        "fading": Kept((t,), f),
+    }
+    for index, part in enumerate(plan.sources):
+        words, most = -(-part.size // 64), [[2 ** min(64, part.size - at) - 1] for at in range(0, part.size, 64)]
+        steps = (D + t) * (1 if part.shared else K)
+        arrays[f"bits_{index}"] = Kept((words, steps), np.uint64, most=np.array(most, dtype=np.uint64))
+    return arrays
 
 
 def _shift(array: Array, axis: int, by: int) -> None:
