@@ -444,11 +444,11 @@ def declared(network: Network, rule: Rule, n_compartments: int, state: State) ->
     plan, f, K, t = event_plan(network, False, state.dtype), state.dtype, n_compartments, length(state.kept, "fading")
     if plan is None:
         return {}
-    n, n_hidden, (n_basis, D) = network.n_neurons, network.n_hidden, plan.taps.shape
+    n, n_hidden, (n_basis, D) = network.n_neurons, network.n_hidden, plan.synapses.taps.shape
     n_visible = 0 if rule.local is None else network.n_visible
     arrays = {
         "place": Kept((2,), np.int64, least=(t, 0), most=t),
-        "history": Kept((n, K, plan.history.words), np.uint16, most=2**plan.history.bits - 1),
+        "past": Kept((network.memory, K, n), np.bool_),
         "somatic_eligibility": Kept((K, network.somatic_filter.n_basis, n), f),
         "virtual_eligibility": Kept((K, n_basis, n), f),
         "reach_eligibility": Kept((K, n_visible, n_hidden), f),
