@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine import event_kernel as kernel
-from gemsnn.engine.event_kernel import Population, Steps, Window
+from gemsnn.engine.bits import pack
+from gemsnn.engine.event_drive import begin_drive, mean_traces, take_in_again
+from gemsnn.engine.event_kernel import advance
 from gemsnn.engine.event_plan import event_plan
+from gemsnn.engine.event_products import begin_finite_products, begin_recursive_products
+from gemsnn.engine.event_window import Population, Steps, Window
+from gemsnn.engine.event_writing import changes, write_back
 from gemsnn.engine.kept import Declared, Kept, length
 from gemsnn.engine.pointers import rule_functions
 from gemsnn.engine.protocol import Info, State, no_means
@@ -150,7 +154,7 @@ class Learner:
             if p.of_inputs:
                 p = p._replace(mean=np.array(kept[part.columns], dtype=self.dtype))
                 p.mean_square[0] = (p.mean * p.mean).sum()
-                kernel.mean_traces(p, w.synapses.taps, t, begin, w.active)
+                mean_traces(p, w.synapses.taps, t, begin, w.active)
             made.append(p)
         self._populations = tuple(made)
         self._stale = True  # what the filters make of the means is made anew as well
@@ -172,15 +176,15 @@ class Learner:
             many = min(room, T - done, LONGEST_SEQUENCE)
             if self._stale:
                 self._renew_filters()
-            kernel.advance(self._window, self._filled_up(), steps, *self._functions, done, done + many)
+            advance(self._window, self._filled_up(), steps, *self._functions, done, done + many)
             done += many
             self._time += many
 
     def _filled_up(self) -> tuple[Population, ...]:
-        """The populations, as many as a power of two: for each number of them the kernel is compiled anew."""
+        """The populations, four or eight: for each number of them the kernel is compiled anew."""
         number = len(self._populations)
         spare = self._populations[0]._replace(size=0)
-        return self._populations + (spare,) * ((1 << (number - 1).bit_length()) - number)
+        return self._populations + (spare,) * (max(4, 1 << (number - 1).bit_length()) - number)
 
     def _make_window(self, parameters: Parameters, M: int) -> Window:
         network, plan, rule, f, K = self.network, self.plan, self.rule, self.dtype, self.n_compartments
@@ -213,7 +217,7 @@ class Learner:
             somatic_eligibility=np.zeros((K, n_somatic, n), dtype=f),
             somatic_trace=np.zeros((K, n_somatic, n), dtype=f),
             past=np.zeros((network.memory, K, n), dtype=np.bool_),
-            history=np.zeros((n, K, 0 if self._no_tables else plan.history.words), dtype=np.uint16),
+            history=np.zeros((n, K, plan.history.words), dtype=np.uint16),
             own_trace=np.zeros((K, n_basis, n), dtype=f),
             virtual=np.zeros((n_basis, n), dtype=f),
             virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
@@ -235,11 +239,24 @@ class Learner:
             counts=np.zeros((D + M) * K, dtype=f),
             left_counts=np.zeros((D + M) * K, dtype=f),
             left=np.zeros(n_basis * n, dtype=f),
+            starts=np.zeros((2, n_basis, K), dtype=f),
+            ends=np.zeros((2, n_basis, K, K), dtype=f),
+            pairs=np.zeros((3, K, K), dtype=f),
+            sums=np.zeros(K * K, dtype=f),
             turned=np.zeros((n_basis, D + 1), dtype=f),
             active=np.zeros(most, dtype=np.intp),
             fired=np.zeros((n, K), dtype=np.bool_),
             probabilities=np.zeros((n, K)),
             factors=np.zeros((n, K)),
+            shares=np.zeros(n),
+            rates=np.zeros(n, dtype=f),
+            of_neuron=np.zeros(n, dtype=f),
+            log_probability=np.zeros((K, n_visible)),
+            importance=np.zeros(K),
+            visible_signal=np.zeros(K),
+            hidden_signal=np.zeros(K),
+            errors=np.zeros((K, n_visible), dtype=f),
+            reached=np.zeros((n_hidden, n_visible), dtype=f),
         )
 
     def _make_population(self, part: Any, M: int) -> Population:
@@ -277,7 +294,7 @@ class Learner:
 
     def _changes(self, w: Window) -> Array:
         a: Array = np.zeros_like(w.post)
-        kernel.changes(w, self.network.n_hidden, a)
+        changes(w, self.network.n_hidden, a)
         return a
 
     def _bias_change(self, a: Array) -> Array:
@@ -299,7 +316,7 @@ class Learner:
 
     def _write_population(self, p: Population, a: Array) -> None:
         w, own = self._window, self._of_population(p, a)
-        kernel.write_back(p, w.synapses, int(w.place[0]), int(w.place[1]), own, w.segment, w.active)
+        write_back(p, w.synapses, int(w.place[0]), int(w.place[1]), own, w.segment, w.active)
 
     def _write(self) -> None:
         """Write what was learned to the weights; what the filters hold has then to be made anew."""
@@ -318,9 +335,9 @@ class Learner:
         w = self._window
         for p in self._populations:
             if w.synapses.recursive:
-                kernel.begin_drive(p, w.synapses.taps, int(w.place[0]), w.active)
+                begin_drive(p, w.synapses.taps, int(w.place[0]), w.active)
             else:
-                kernel.take_in_again(p, w.synapses, self._time, int(w.place[0]), w.active, w.left)
+                take_in_again(p, w.synapses, self._time, int(w.place[0]), w.active, w.left)
         self._stale = False
 
     def _move_on(self) -> None:
@@ -377,7 +394,7 @@ class Learner:
                 before = len(spikes) - D + position
                 for k in range(len(p.products)):
                     of_all = inputs[before] if p.of_inputs else spikes[before, k].view(np.uint8)
-                    kernel.pack(of_all[p.first : p.first + p.size], p.bits, position * len(p.products) + k)
+                    pack(of_all[p.first : p.first + p.size], p.bits, position * len(p.products) + k)
         self._resume(spikes)
 
     def _restore(self, state: State) -> None:
@@ -395,8 +412,8 @@ class Learner:
         """Make from the spikes what follows from them; ``past`` (memory, K, n_neurons), the oldest first."""
         w = self._window
         w.past[self._order_of_past()] = past
-        if not self._no_tables:
-            w.history[:] = histories(past, self.plan.history)
+        words, bits = self.plan.history
+        w.history[:] = histories(past[max(len(past) - words * bits, 0) :], self.plan.history)
         for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
             if not bank.recursive:
                 traces[:] = self._own_traces(bank)
@@ -404,7 +421,7 @@ class Learner:
         if not w.synapses.recursive:
             t, begin = (int(place) for place in w.place)
             for p in self._populations:
-                kernel.begin_finite_products(
+                begin_finite_products(
                     p, w.synapses.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.whole, w.counts
                 )
         self._begin_recursions()
@@ -417,7 +434,7 @@ class Learner:
                 traces[:] = self._own_traces(bank)
         if w.synapses.recursive:
             for p in self._populations:
-                kernel.begin_recursive_products(p, w.synapses, int(w.place[0]), w.active)
+                begin_recursive_products(p, w.synapses, int(w.place[0]), w.active)
 
     def _own_traces(self, bank: Bank) -> Array:
         """(K, n_basis, n_neurons), of the neurons' own spikes so far."""
@@ -433,10 +450,6 @@ class Learner:
     @property
     def _duration(self) -> int:
         return len(self.plan.synapses.taps[0])
-
-    @property
-    def _no_tables(self) -> bool:
-        return self.plan.synapses.recursive and self.plan.soma.recursive
 
 
 def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gemsnn.engine.jit import FASTMATH, jit
+from gemsnn.engine.jit import FASTMATH, kernel
 
 
-@jit(fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def gather(weights: Any, active: Any, n_active: int, total: Any) -> None:
     """Sum the rows of the active sources, four at a time."""
     width = weights.shape[1]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gemsnn.engine import sparse_kernel as kernel
 from gemsnn.engine.event import horizon
-from gemsnn.engine.event_kernel import Steps
+from gemsnn.engine.event_window import Steps
 from gemsnn.engine.firing import circuit_table
 from gemsnn.engine.kept import Declared, Kept
 from gemsnn.engine.pointers import rule_functions
