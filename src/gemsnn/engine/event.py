@@ -8,6 +8,7 @@ moves on.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from gemsnn.engine.event_products import begin_finite_products, begin_recursive_
 from gemsnn.engine.event_window import Population, Steps, Window
 from gemsnn.engine.event_writing import changes, write_back
 from gemsnn.engine.kept import Declared, Kept, length
-from gemsnn.engine.pointers import rule_functions
+from gemsnn.engine.pointers import rule_functions, rule_numbers
 from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.recursion import Bank
 from gemsnn.engine.tables import histories
@@ -66,15 +67,16 @@ class Learner:
         self._keep = horizon(rule.gamma, self.dtype)
         self._time = 0 if state is None else state.time
         self._stale = False  # whether the filters hold what older weights made of the spikes
+        self._written = True  # whether the weights have all that was learned
         past = 0 if state is None or "place" not in state.kept else int(state.kept["place"][0])
-        room = past + (BLOCK if steps is None else min(steps, LONGEST_SEQUENCE))
+        self._room = room = past + _room_for(steps)
         # Source-major, as it comes out of this form.
         by_source = parameters.synaptic.transpose(1, 2, 0)
         if not (overwrite and by_source.flags.c_contiguous):
             by_source = np.array(by_source, order="C")
         self._synaptic = by_source.reshape(network.n_sources, -1)
         self._window = self._make_window(parameters, room)
-        self._populations = tuple(self._make_population(part, room) for part in plan.sources)
+        self._set_populations(self._make_population(part, room) for part in plan.sources)
         self.means = no_means(network) if state is None else state.means
         if state is not None:
             w = self._window
@@ -106,6 +108,26 @@ class Learner:
         """From now on learn from the traces of the inputs less these means, (n_inputs, n_basis)."""
         self._write()
         self._set_means(means)
+
+    def restart(self, rule: Rule, steps: int | None = None) -> None:
+        """Begin anew in silence, with the weights as they are and a rule of the same kind."""
+        self._write()
+        self.rule, self._keep = rule, horizon(rule.gamma, self.dtype)
+        self._time, self._stale = 0, False
+        w = self._window = self._window._replace(**rule_numbers(rule, self.dtype))
+        for array in (
+            w.time, w.place, w.somatic_eligibility, w.somatic_trace, w.past, w.history, w.own_trace, w.virtual,
+            w.virtual_eligibility, w.reach_eligibility, w.log_weights, w.processor_memory, w.neuron_memory, w.signal,
+        ):  # fmt: skip
+            array[...] = 0
+        w.reach[:] = self._reach(self._parameters(self._synaptic, w.bias, w.somatic))
+        for p in self._populations:
+            for array in (p.filtered, p.squares, p.first_traces, p.mean_filtered):
+                array[...] = 0
+            p.bits[:, : self._duration * len(p.products)] = 0  # the past; the rest is written before it is read
+        self._make_room(_room_for(steps))
+        if self.means.any():
+            self._set_means(no_means(self.network))
 
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
@@ -154,10 +176,18 @@ class Learner:
             if p.of_inputs:
                 p = p._replace(mean=np.array(kept[part.columns], dtype=self.dtype))
                 p.mean_square[0] = (p.mean * p.mean).sum()
-                mean_traces(p, w.synapses.taps, t, begin, w.active)
+                if begin < t:
+                    mean_traces(p, w.synapses.taps, t, begin, w.active)
             made.append(p)
-        self._populations = tuple(made)
-        self._stale = True  # what the filters make of the means is made anew as well
+        self._set_populations(made)
+        self._stale = self._time > 0  # what the filters make of the means is made anew as well
+
+    def _set_populations(self, populations: Iterable[Population]) -> None:
+        self._populations = tuple(populations)
+        # Four or eight for the kernel, which is compiled anew for each number of them.
+        number = len(self._populations)
+        spare = self._populations[0]._replace(size=0)
+        self._filled_up = self._populations + (spare,) * (max(4, 1 << (number - 1).bit_length()) - number)
 
     def _steps(self, T: int, inputs: Array, targets: Array, clamped: Array, uniforms: Array) -> Steps:
         K, n = self.n_compartments, self.network.n_neurons
@@ -169,22 +199,17 @@ class Learner:
         """Through all steps, moving the window on whenever it is full."""
         done = 0
         while done < T:
-            room = len(self._window.post) // self.n_compartments - int(self._window.place[0])
+            room = self._room - int(self._window.place[0])
             if not room:
                 self._move_on()
                 continue
             many = min(room, T - done, LONGEST_SEQUENCE)
             if self._stale:
                 self._renew_filters()
-            advance(self._window, self._filled_up(), steps, *self._functions, done, done + many)
+            advance(self._window, self._filled_up, steps, *self._functions, done, done + many)
             done += many
             self._time += many
-
-    def _filled_up(self) -> tuple[Population, ...]:
-        """The populations, four or eight: for each number of them the kernel is compiled anew."""
-        number = len(self._populations)
-        spare = self._populations[0]._replace(size=0)
-        return self._populations + (spare,) * (max(4, 1 << (number - 1).bit_length()) - number)
+            self._written = False
 
     def _make_window(self, parameters: Parameters, M: int) -> Window:
         network, plan, rule, f, K = self.network, self.plan, self.rule, self.dtype, self.n_compartments
@@ -192,13 +217,9 @@ class Learner:
         n_basis, D = plan.synapses.taps.shape
         n_somatic = network.somatic_filter.n_basis
         has_local = rule.local is not None
-        reach = parameters.synaptic[n_hidden:, network.n_inputs : network.n_inputs + n_hidden].sum(axis=2)
         most = max((part.size for part in plan.sources), default=0)
         return Window(
-            learning_rate=f.type(rule.learning_rate),
-            gamma=f.type(max(rule.gamma, np.finfo(f).tiny)),  # above 0 in float32 too
-            kappa=float(rule.kappa),
-            settings=np.array(rule.numbers()),
+            **rule_numbers(rule, self.dtype),
             has_local=has_local,
             synapses=plan.synapses,
             soma=plan.soma,
@@ -221,7 +242,7 @@ class Learner:
             own_trace=np.zeros((K, n_basis, n), dtype=f),
             virtual=np.zeros((n_basis, n), dtype=f),
             virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
-            reach=np.array(reach if has_local else reach[:0], dtype=f, order="C"),
+            reach=np.array(self._reach(parameters), order="C"),
             reach_eligibility=np.zeros((K, n_visible if has_local else 0, n_hidden), dtype=f),
             log_weights=np.zeros(K),
             processor_memory=np.zeros(rule.processor_memory(K)),
@@ -259,6 +280,13 @@ class Learner:
             reached=np.zeros((n_hidden, n_visible), dtype=f),
         )
 
+    def _reach(self, parameters: Parameters) -> Array:
+        """(n_visible, n_hidden): weights summed over bases; no rows where no rule asks for them."""
+        first = self.network.n_hidden if self.rule.local is not None else self.network.n_neurons
+        onto_visible = parameters.synaptic[first:, self.network.n_inputs :][:, : self.network.n_hidden]
+        reach: Array = onto_visible.sum(axis=2)
+        return reach
+
     def _make_population(self, part: Any, M: int) -> Population:
         f, n = self.dtype, self.network.n_neurons
         n_basis, D = self.plan.synapses.taps.shape
@@ -293,7 +321,7 @@ class Learner:
     # ---- writing back, and moving on
 
     def _changes(self, w: Window) -> Array:
-        a: Array = np.zeros_like(w.post)
+        a: Array = np.zeros_like(w.post[: int(w.place[0]) * self.n_compartments])
         changes(w, self.network.n_hidden, a)
         return a
 
@@ -322,8 +350,9 @@ class Learner:
         """Write what was learned to the weights; what the filters hold has then to be made anew."""
         w = self._window
         t, begin = (int(place) for place in w.place)
-        if begin >= t:
+        if self._written or begin >= t:
             return
+        self._written = True
         a = self._changes(w)
         w.bias[:] += self._bias_change(a)
         for p in self._populations:
@@ -355,12 +384,14 @@ class Learner:
             _shift(p.half, 3, drop * K_p)
             _shift(p.mean_trace, 0, drop)
         w.place[:] = keep, max(begin - drop, 0)
-        if len(w.fading) < keep + BLOCK:
-            self._make_room(keep + BLOCK)
+        self._make_room(keep + BLOCK)
         self._begin_recursions()
 
     def _make_room(self, M: int) -> None:
-        """A window for more steps; what it holds stays."""
+        """A window for so many steps; what it holds stays."""
+        self._room = M
+        if len(self._window.fading) >= M:
+            return
         K, D = self.n_compartments, self._duration
         w = self._window
         self._window = w._replace(
@@ -375,7 +406,7 @@ class Learner:
             counts=_longer(w.counts, 0, (D + M) * K),
             left_counts=_longer(w.left_counts, 0, (D + M) * K),
         )
-        self._populations = tuple(
+        self._set_populations(
             p._replace(
                 bits=_longer(p.bits, 1, (D + M) * len(p.products)),
                 half=_longer(p.half, 3, M * len(p.products)),
@@ -473,6 +504,11 @@ def declared(network: Network, rule: Rule, n_compartments: int, state: State) ->
         steps = (D + t) * (1 if part.shared else K)
         arrays[f"bits_{index}"] = Kept((words, steps), np.uint64, most=np.array(most, dtype=np.uint64))
     return arrays
+
+
+def _room_for(steps: int | None) -> int:
+    """Of a window that begins with a sequence of so many steps, or a stream."""
+    return BLOCK if steps is None else min(steps, LONGEST_SEQUENCE)
 
 
 def _shift(array: Array, axis: int, by: int) -> None:
