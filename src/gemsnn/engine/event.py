@@ -264,6 +264,8 @@ class Learner:
             ends=np.zeros((2, n_basis, K, K), dtype=f),
             pairs=np.zeros((3, K, K), dtype=f),
             sums=np.zeros(K * K, dtype=f),
+            offsets=np.zeros(D * n_basis + 1, dtype=np.intp),
+            lag_factors=np.zeros(D * n_basis + 1, dtype=f),
             turned=np.zeros((n_basis, D + 1), dtype=f),
             active=np.zeros(most, dtype=np.intp),
             fired=np.zeros((n, K), dtype=np.bool_),
@@ -303,9 +305,9 @@ class Learner:
             feeds=part.feeds,
             weights=self._synaptic[part.columns],
             bits=np.zeros((-(-part.size // 64), (D + M) * K), dtype=np.uint64),
-            impulse=np.zeros((ring, K, n_basis, n), dtype=f),
-            recent=np.zeros((lags + 1, lags + 1, K * K), dtype=f),
-            half=np.zeros((lags, K, n_basis, max(M, 2) * K), dtype=f),
+            impulse=np.zeros((K, ring * n_basis * n), dtype=f),
+            recent=np.zeros((lags + 1, (lags + 1) * K * K), dtype=f),
+            half=np.zeros((K, lags * n_basis * max(M, 2) * K), dtype=f),
             products=np.zeros((K, M * K), dtype=f),
             filtered=np.zeros((K, n_basis, n), dtype=f),
             by_basis=np.zeros((K, n_basis, columns), dtype=f),
@@ -381,7 +383,7 @@ class Learner:
         for p in self._populations:
             K_p = p.products.shape[0]
             _shift(p.bits, 1, drop * K_p)
-            _shift(p.half, 3, drop * K_p)
+            _shift(self._by_column(p.half), 2, drop * K_p)
             _shift(p.mean_trace, 0, drop)
         w.place[:] = keep, max(begin - drop, 0)
         self._make_room(keep + BLOCK)
@@ -409,13 +411,18 @@ class Learner:
         self._set_populations(
             p._replace(
                 bits=_longer(p.bits, 1, (D + M) * len(p.products)),
-                half=_longer(p.half, 3, M * len(p.products)),
+                half=_longer(self._by_column(p.half), 2, M * len(p.products)).reshape(len(p.half), -1),
                 by_basis=_longer(p.by_basis, 2, M * len(p.products)),
                 products=_longer(p.products, 1, M * len(p.products)),
                 mean_trace=_longer(p.mean_trace, 0, M + 1),
             )
             for p in self._populations
         )
+
+    def _by_column(self, half: Array) -> Array:
+        """(K_p, D * n_basis, M * K_p), or none of these."""
+        taps = self.plan.synapses.taps
+        return half.reshape(len(half), taps.size if half.size else 0, -1 if half.size else 0)
 
     def _begin_after(self, inputs: Array, spikes: Array) -> None:
         """Begin with the spikes, (memory, n_inputs) and (memory, K, n_neurons), that the filters still see."""

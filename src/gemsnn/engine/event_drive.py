@@ -13,28 +13,33 @@ from gemsnn.engine.bits import list_active, pack
 from gemsnn.engine.event_window import Population
 from gemsnn.engine.jit import FASTMATH, jit, kernel
 from gemsnn.engine.recursion import Bank, Recursion
-from gemsnn.engine.rows import gather
+from gemsnn.engine.rows import gather, mix
 
 
 @kernel(fastmath=FASTMATH)
-def drive(p: Population, synapses: Bank, time: int, t: int, potentials: Any) -> None:
+def drive(
+    p: Population, synapses: Bank, time: int, t: int, potentials: Any, offsets: Any, factors: Any, filtered_here: Any
+) -> None:
     """Add W_0 . R_t to the potentials (K, n_neurons)."""
-    filtered, impulse, taps, shared = p.filtered, p.impulse, synapses.taps, p.shared
-    n_basis, n = impulse.shape[2:]
-    D = taps.shape[1]
+    filtered, impulse, taps = p.filtered, p.impulse, synapses.taps
+    K, n_basis, n = filtered.shape
+    D, ring, number = taps.shape[1], impulse.shape[1] // (n_basis * n), 0
+    if not synapses.recursive:
+        for lag in range(1, min(D, time) + 1):
+            for basis in range(n_basis):
+                offsets[number], factors[number] = ((time - lag) % ring * n_basis + basis) * n, taps[basis, lag - 1]
+                number += taps[basis, lag - 1] != 0
     for k in range(potentials.shape[0]):
-        own = 0 if shared else k
+        own = k if K > 1 else 0
         if synapses.recursive:
             for basis in range(n_basis):
                 for i in range(n):
                     potentials[k, i] += filtered[own, basis, i]
         else:
-            for lag in range(1, min(D, time) + 1):
-                slot = (time - lag) % impulse.shape[0]
-                for basis in range(n_basis):
-                    tap = taps[basis, lag - 1]
-                    for i in range(n):
-                        potentials[k, i] += tap * impulse[slot, own, basis, i]
+            if k == own:
+                mix(impulse[own], offsets, factors, number, 0, n, filtered_here)
+            for i in range(n):
+                potentials[k, i] += filtered_here[i]
     if p.mean.shape[0]:
         mean_impulse, total = p.mean_impulse, taps.dtype.type(0)
         if synapses.recursive:
@@ -51,10 +56,11 @@ def drive(p: Population, synapses: Bank, time: int, t: int, potentials: Any) -> 
 def take_in(p: Population, synapses: Bank, time: int, position: int, active: Any, left: Any) -> None:
     """The spikes of the step before ``time``, of all compartments: their rows, as what the filters are driven by."""
     weights, bits, impulse, past = p.weights, p.bits, p.impulse, synapses.taps.shape[1]
-    K, n_basis, n = impulse.shape[1:]
-    slot = (time - 1) % impulse.shape[0]
+    K, n_basis, n = p.filtered.shape
+    width = n_basis * n
+    place = (time - 1) % (impulse.shape[1] // width) * width
     for k in range(K):
-        total = impulse[slot, k].reshape(-1)
+        total = impulse[k, place : place + width]
         n_active = list_active(bits, position * K + k, active)
         gather(weights, active, n_active, total)
         if synapses.recursive:
@@ -101,13 +107,14 @@ def take_in_again(p: Population, synapses: Bank, time: int, t: int, active: Any,
 @kernel(fastmath=FASTMATH)
 def recur(p: Population, recursion: Recursion, time: int) -> None:
     """From W_0 . R_{time - 1} to W_0 . R_time: z <- decay z + gain q - leaving q'."""
-    filtered, impulse = p.filtered, p.impulse[(time - 1) % len(p.impulse)]
+    filtered, impulse = p.filtered, p.impulse
     K, n_basis, n = filtered.shape
+    place = np.uint64((time - 1) % (impulse.shape[1] // (n_basis * n)) * n_basis * n)
     for k in range(K):
         for basis in range(n_basis):
-            decay = recursion.decay[basis]
-            for i in range(n):
-                filtered[k, basis, i] = decay * filtered[k, basis, i] + impulse[k, basis, i]
+            decay, start = recursion.decay[basis], place + np.uint64(basis * n)
+            for i in range(np.uint64(n)):
+                filtered[k, basis, i] = decay * filtered[k, basis, i] + impulse[k, start + i]
     if p.mean.shape[0]:
         mean_impulse = p.mean_impulse[(time - 1) % len(p.mean_impulse)]
         for basis in range(n_basis):

@@ -74,8 +74,10 @@ def advance(
                 if time > 0 and not recursive:
                     if not p.of_inputs:
                         take_in(p, synapses, time, D + t - 1, w.active, w.left)
-                    finite_products(p, taps, time, t, begin, w.whole, w.counts, w.turned, w.sums)
-                drive(p, synapses, time, t, potentials)
+                    finite_products(
+                        p, taps, time, t, begin, w.whole, w.counts, w.turned, w.sums, w.offsets, w.lag_factors
+                    )
+                drive(p, synapses, time, t, potentials, w.offsets, w.lag_factors, w.of_neuron)
         # 3. and 4.: what was learned since then.
         if begin < t:
             add_learned(w, populations, t, begin)

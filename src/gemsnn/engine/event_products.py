@@ -11,17 +11,28 @@ from gemsnn.engine.event_drive import traces_at
 from gemsnn.engine.event_window import Population
 from gemsnn.engine.jit import FASTMATH, jit, kernel
 from gemsnn.engine.recursion import Bank
+from gemsnn.engine.rows import mix
 
 
 @kernel(fastmath=FASTMATH)
 def finite_products(
-    p: Population, taps: Any, time: int, t: int, begin: int, whole: Any, counts: Any, turned: Any, sums: Any
+    p: Population,
+    taps: Any,
+    time: int,
+    t: int,
+    begin: int,
+    whole: Any,
+    counts: Any,
+    turned: Any,
+    sums: Any,
+    offsets: Any,
+    factors: Any,
 ) -> None:
     """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter."""
     n_basis, D = taps.shape
     bits, recent, halves, all_products = p.bits, p.recent, p.half, p.products
     K = all_products.shape[0]
-    start, end = np.uint64(begin * K), np.uint64(t * K)
+    width = halves.shape[1] // (D * n_basis)
     position, slot = D + t - 1, (time - 1) % D  # of the newest spikes
     for k in range(K):
         # x_{t-1} with all spikes that the traces of the window contain.
@@ -32,45 +43,44 @@ def finite_products(
             older = (time - 1 - back) % (D + 1)
             for other in range(K):
                 together = counts[(position - back) * K + other]
-                recent[newest, older, k * K + other] = together
-                recent[older, newest, other * K + k] = together
+                recent[newest, (older * K + k) * K + other] = together
+                recent[older, (newest * K + other) * K + k] = together
         for basis in range(n_basis):
-            for c in range(start, end):
-                halves[slot, k, basis, c] = 0
+            number = 0
             for lag in range(1, D + 1):
-                tap, shift = taps[basis, lag - 1], np.uint64((D - lag) * K)
-                for c in range(start, end):
-                    halves[slot, k, basis, c] += tap * counts[c + shift]
+                offsets[number], factors[number] = (D - lag) * K, taps[basis, lag - 1]
+                number += taps[basis, lag - 1] != 0  # bumps of finite width have many taps of 0
+            place = (slot * n_basis + basis) * width
+            mix(counts, offsets, factors, number, begin * K, t * K, halves[k, place : place + width])
     if begin < t:
         # The newest trace, R_{t-1}, with the spikes of the steps before.
         for back in range(1, min(D, time)):
             before = time - 1 - back
             then, its_slot = before % (D + 1), before % D
             for basis in range(n_basis):
+                column = (its_slot * n_basis + basis) * width + (t - 1) * K
                 if K == 1:
                     total = taps.dtype.type(0)
                     for place in range(D + 1):
-                        total += turned[basis, place] * recent[then, place, 0]
-                    halves[its_slot, 0, basis, t - 1] = total
+                        total += turned[basis, place] * recent[then, place]
+                    halves[0, column] = total
                     continue
-                for pair in range(K * K):
-                    sums[pair] = 0
+                number = 0
                 for place in range(D + 1):
-                    tap = turned[basis, place]
-                    for pair in range(K * K):
-                        sums[pair] += tap * recent[then, place, pair]
+                    offsets[number], factors[number] = place * K * K, turned[basis, place]
+                    number += turned[basis, place] != 0
+                mix(recent[then], offsets, factors, number, 0, K * K, sums)
                 for k in range(K):
                     for other in range(K):
-                        halves[its_slot, k, basis, (t - 1) * K + other] = sums[k * K + other]
+                        halves[k, column + other] = sums[k * K + other]
+    number = 0
+    for lag in range(1, min(D, time) + 1):
+        for basis in range(n_basis):
+            offsets[number] = ((time - lag) % D * n_basis + basis) * width
+            factors[number] = taps[basis, lag - 1]
+            number += taps[basis, lag - 1] != 0
     for k in range(K):
-        for c in range(start, end):
-            all_products[k, c] = 0
-        for lag in range(1, min(D, time) + 1):
-            its_slot = (time - lag) % D
-            for basis in range(n_basis):
-                tap = taps[basis, lag - 1]
-                for c in range(start, end):
-                    all_products[k, c] += tap * halves[its_slot, k, basis, c]
+        mix(halves[k], offsets, factors, number, begin * K, t * K, all_products[k])
 
 
 @kernel()
@@ -89,7 +99,8 @@ def turn(taps: Any, time: int, turned: Any) -> None:
 def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: int, whole: Any, counts: Any) -> None:
     """Make what :func:`finite_products` keeps from step to step, where the recursion was used before."""
     n_basis, D = taps.shape
-    K = p.impulse.shape[1]
+    K = len(p.products)
+    width = p.half.shape[1] // (D * n_basis)
     for back in range(min(D + 1, time)):
         position, when = D + t - 1 - back, time - 1 - back
         for k in range(K):
@@ -97,10 +108,11 @@ def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: in
             for other_back in range(min(D + 1, time)):
                 for other in range(K):
                     together = counts[(D + t - 1 - other_back) * K + other]
-                    p.recent[when % (D + 1), (time - 1 - other_back) % (D + 1), k * K + other] = together
+                    slot = (time - 1 - other_back) % (D + 1)
+                    p.recent[when % (D + 1), (slot * K + k) * K + other] = together
             if back < D:
                 for basis in range(n_basis):
-                    half = p.half[when % D, k, basis]
+                    half = p.half[k, (when % D * n_basis + basis) * width :]
                     for c in range(begin * K, t * K):
                         half[c] = 0
                         for lag in range(1, D + 1):

@@ -18,9 +18,9 @@ class Population(NamedTuple):
     feeds: Any  # (n_classes,) bool: which neurons
     weights: Any  # (n_sources, n_basis * n_neurons) f: one row for each source
     bits: Any  # (words, (D + M) * K_p) uint64: spikes, position by position
-    impulse: Any  # (D or more, K_p, n_basis, n_neurons) f: q of the last steps; slot time % its length
-    recent: Any  # (D + 1, D + 1, K_p * K_p) f: sources that spike at both of two recent steps; slots time % (D + 1)
-    half: Any  # (D, K_p, n_basis, M * K_p) f: R_s . x_t for the last D steps t; slot time % D
+    impulse: Any  # (K_p, D or more slots * n_basis * n_neurons) f: q of the last steps; slot time % their number
+    recent: Any  # (D + 1, (D + 1) * K_p * K_p) f: sources that spike at two recent steps; slots time % (D + 1)
+    half: Any  # (K_p, D * n_basis * (M * K_p)) f: R_s . x_t for the last D steps t; slot time % D
     products: Any  # (K_p, M * K_p) f: R_s . R_t at the present step t
     # by the recursion of exponentials; impulse is then what comes in less what leaves
     filtered: Any  # (K_p, n_basis, n_neurons) f: W_0 . R_t
@@ -90,6 +90,8 @@ class Window(NamedTuple):
     pairs: Any  # (3, K, K) f
     left: Any  # (n_basis * n_neurons,) f
     sums: Any  # (K * K,) f
+    offsets: Any  # (D * n_basis + 1,) intp
+    lag_factors: Any  # (D * n_basis + 1,) f
     turned: Any  # (n_basis, D + 1) f: the taps, in the order of the slots of ``recent``
     active: Any  # (most sources,) intp
     fired: Any  # (n_neurons, K) bool

@@ -49,7 +49,7 @@ def write_back(p: Population, synapses: Bank, t: int, begin: int, a: Any, segmen
     """
     taps = synapses.taps
     n_basis, D = taps.shape
-    K, n = p.impulse.shape[1], a.shape[1]
+    K, n = len(p.products), a.shape[1]
     first, last = begin, D + t - 1  # positions of the spikes that traces of the window contain
     change = np.zeros((max(last - first, 1), n_basis * n), dtype=taps.dtype)
     feeds_all, weights = p.feeds.all(), p.weights
