@@ -475,7 +475,8 @@ for answer in live.follow([events[:200], events[200:]]):
 live.reset()
 live.feed(events)
 after = ready()
-print(answer.step, "gemsnn.events.placing.place" in after, {name: told for name, told in after.items() if told != before.get(name)})
+new = {name: told for name, told in after.items() if told != before.get(name)}
+print(answer.step, "gemsnn.events.placing.place" in after, new)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout == "350 True {}\n", done
