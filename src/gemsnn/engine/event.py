@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine.aligned import padded, zeros
 from gemsnn.engine.bits import pack
 from gemsnn.engine.event_drive import begin_drive, mean_traces, take_in_again
 from gemsnn.engine.event_kernel import advance
@@ -57,7 +58,6 @@ class Learner:
         state: State | None = None,
         free: bool = False,
         steps: int | None = None,
-        overwrite: bool = False,
     ) -> None:
         plan = event_plan(network, free, parameters.dtype)
         assert plan is not None  # whoever chose this form has asked
@@ -70,11 +70,11 @@ class Learner:
         self._written = True  # whether the weights have all that was learned
         past = 0 if state is None or "place" not in state.kept else int(state.kept["place"][0])
         self._room = room = past + _room_for(steps)
-        # Source-major, as it comes out of this form.
-        by_source = parameters.synaptic.transpose(1, 2, 0)
-        if not (overwrite and by_source.flags.c_contiguous):
-            by_source = np.array(by_source, order="C")
-        self._synaptic = by_source.reshape(network.n_sources, -1)
+        # One row for each source; the columns of a basis are neurons, and a few that are none.
+        self._columns = padded(network.n_neurons, self.dtype)
+        shape = (network.n_sources, network.synaptic_filter.n_basis * self._columns)
+        self._synaptic = zeros(shape, self.dtype)
+        self._by_neuron(self._synaptic)[:] = parameters.synaptic
         self._window = self._make_window(parameters, room)
         self._set_populations(self._make_population(part, room) for part in plan.sources)
         self.means = no_means(network) if state is None else state.means
@@ -120,7 +120,7 @@ class Learner:
             w.virtual_eligibility, w.reach_eligibility, w.log_weights, w.processor_memory, w.neuron_memory, w.signal,
         ):  # fmt: skip
             array[...] = 0
-        w.reach[:] = self._reach(self._parameters(self._synaptic, w.bias, w.somatic))
+        w.reach[:] = self._reach(self._by_neuron(self._synaptic))
         for p in self._populations:
             for array in (p.filtered, p.squares, p.first_traces, p.mean_filtered):
                 array[...] = 0
@@ -140,14 +140,14 @@ class Learner:
             "somatic_eligibility": w.somatic_eligibility,
             "virtual_eligibility": w.virtual_eligibility,
             "reach_eligibility": w.reach_eligibility,
-            "post": w.post[: t * K],
+            "post": w.post[: t * K, : self.network.n_neurons],
             "fading": w.fading[:t],
         }
         for index, p in enumerate(self._populations):
             kept[f"bits_{index}"] = p.bits[:, : (D + t) * p.products.shape[0]]
         memories = w.processor_memory, w.neuron_memory
         state = State("compiled", self.network, self.dtype, self._time, w.log_weights, *memories, kept, self.means)
-        return self._parameters(self._synaptic, w.bias, w.somatic), state
+        return Parameters(self._by_neuron(self._synaptic), w.somatic.T, w.bias[: self.network.n_neurons]), state
 
     def parameters(self) -> Parameters:
         """The weights as they are now, as a copy; the learner does not notice."""
@@ -158,14 +158,15 @@ class Learner:
             array[:] = before
         for p, part in zip(self._populations, self.plan.sources, strict=True):
             self._write_population(p._replace(weights=synaptic[part.columns]), a)
-        return self._parameters(synaptic, w.bias + self._bias_change(a), w.somatic).copy()
+        bias = (w.bias + self._bias_change(a))[: self.network.n_neurons]
+        return Parameters(self._by_neuron(synaptic), w.somatic.T, bias).copy()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _parameters(self, synaptic: Array, bias: Array, somatic: Array) -> Parameters:
-        network = self.network
-        shape = (network.n_sources, network.synaptic_filter.n_basis, network.n_neurons)
-        return Parameters(synaptic.reshape(shape).transpose(2, 0, 1), somatic.T, bias)
+    def _by_neuron(self, rows: Array) -> Array:
+        """A view of rows of weights as (n_neurons, n_sources, n_basis)."""
+        by_basis = rows.reshape(len(rows), -1, self._columns)[:, :, : self.network.n_neurons]
+        return by_basis.transpose(2, 0, 1)
 
     def _set_means(self, means: NDArray[np.float64]) -> None:
         self.means = means
@@ -215,7 +216,7 @@ class Learner:
         network, plan, rule, f, K = self.network, self.plan, self.rule, self.dtype, self.n_compartments
         n, n_hidden, n_visible = network.n_neurons, network.n_hidden, network.n_visible
         n_basis, D = plan.synapses.taps.shape
-        n_somatic = network.somatic_filter.n_basis
+        n_somatic, columns = network.somatic_filter.n_basis, self._columns
         has_local = rule.local is not None
         most = max((part.size for part in plan.sources), default=0)
         return Window(
@@ -233,7 +234,7 @@ class Learner:
             has_memory=network.has_memory,
             time=np.array([self._time]),
             place=np.zeros(2, dtype=np.int64),
-            bias=parameters.bias.copy(),
+            bias=np.concatenate([parameters.bias, np.zeros(columns - n, dtype=f)]),
             somatic=np.array(parameters.somatic.T, order="C"),
             somatic_eligibility=np.zeros((K, n_somatic, n), dtype=f),
             somatic_trace=np.zeros((K, n_somatic, n), dtype=f),
@@ -242,24 +243,24 @@ class Learner:
             own_trace=np.zeros((K, n_basis, n), dtype=f),
             virtual=np.zeros((n_basis, n), dtype=f),
             virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
-            reach=np.array(self._reach(parameters), order="C"),
+            reach=np.array(self._reach(parameters.synaptic), order="C"),
             reach_eligibility=np.zeros((K, n_visible if has_local else 0, n_hidden), dtype=f),
             log_weights=np.zeros(K),
             processor_memory=np.zeros(rule.processor_memory(K)),
             neuron_memory=np.zeros((n_hidden, rule.neuron_memory)),
-            post=np.zeros((M * K, n), dtype=f),
+            post=zeros((M * K, columns), f),
             visible_factor=np.zeros(M * K, dtype=f),
             hidden_factor=np.zeros(M * K, dtype=f),
             fading=np.zeros(M, dtype=f),
-            accumulated=np.zeros((M * K if has_local else 0, n_hidden), dtype=f),
+            accumulated=zeros((M * K if has_local else 0, columns), f),
             signal=np.zeros((n_hidden, K), dtype=f),
             gram=np.zeros((int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
             scaled=np.zeros((K, M * K), dtype=f),
-            potentials=np.zeros((K, n), dtype=f),
+            potentials=zeros((K, columns), f),
             whole=np.zeros((D + M) * K, dtype=np.int32),
             counts=np.zeros((D + M) * K, dtype=f),
             left_counts=np.zeros((D + M) * K, dtype=f),
-            left=np.zeros(n_basis * n, dtype=f),
+            left=zeros((n_basis * columns,), f),
             starts=np.zeros((2, n_basis, K), dtype=f),
             ends=np.zeros((2, n_basis, K, K), dtype=f),
             pairs=np.zeros((3, K, K), dtype=f),
@@ -273,7 +274,7 @@ class Learner:
             factors=np.zeros((n, K)),
             shares=np.zeros(n),
             rates=np.zeros(n, dtype=f),
-            of_neuron=np.zeros(n, dtype=f),
+            of_neuron=zeros((columns,), f),
             log_probability=np.zeros((K, n_visible)),
             importance=np.zeros(K),
             visible_signal=np.zeros(K),
@@ -282,15 +283,15 @@ class Learner:
             reached=np.zeros((n_hidden, n_visible), dtype=f),
         )
 
-    def _reach(self, parameters: Parameters) -> Array:
+    def _reach(self, synaptic: Array) -> Array:
         """(n_visible, n_hidden): weights summed over bases; no rows where no rule asks for them."""
         first = self.network.n_hidden if self.rule.local is not None else self.network.n_neurons
-        onto_visible = parameters.synaptic[first:, self.network.n_inputs :][:, : self.network.n_hidden]
+        onto_visible = synaptic[first:, self.network.n_inputs :][:, : self.network.n_hidden]
         reach: Array = onto_visible.sum(axis=2)
         return reach
 
     def _make_population(self, part: Any, M: int) -> Population:
-        f, n = self.dtype, self.network.n_neurons
+        f = self.dtype
         n_basis, D = self.plan.synapses.taps.shape
         K = 1 if part.shared else self.n_compartments
         recursive = self.plan.synapses.recursive
@@ -305,11 +306,11 @@ class Learner:
             feeds=part.feeds,
             weights=self._synaptic[part.columns],
             bits=np.zeros((-(-part.size // 64), (D + M) * K), dtype=np.uint64),
-            impulse=np.zeros((K, ring * n_basis * n), dtype=f),
+            impulse=zeros((K, ring * n_basis * self._columns), f),
             recent=np.zeros((lags + 1, (lags + 1) * K * K), dtype=f),
             half=np.zeros((K, lags * n_basis * max(M, 2) * K), dtype=f),
             products=np.zeros((K, M * K), dtype=f),
-            filtered=np.zeros((K, n_basis, n), dtype=f),
+            filtered=zeros((K, n_basis, self._columns), f),
             by_basis=np.zeros((K, n_basis, columns), dtype=f),
             squares=np.zeros((n_basis, K, K), dtype=f),
             first_traces=np.zeros((K, part.size if recursive else 0, n_basis), dtype=f),
@@ -323,7 +324,7 @@ class Learner:
     # ---- writing back, and moving on
 
     def _changes(self, w: Window) -> Array:
-        a: Array = np.zeros_like(w.post[: int(w.place[0]) * self.n_compartments])
+        a = zeros((int(w.place[0]) * self.n_compartments, self._columns), self.dtype)
         changes(w, self.network.n_hidden, a)
         return a
 
@@ -441,7 +442,7 @@ class Learner:
         w.place[:] = kept["place"]
         for name in ("somatic_eligibility", "virtual_eligibility", "reach_eligibility"):
             getattr(w, name)[:] = kept[name]
-        w.post[: t * K], w.fading[:t] = kept["post"], kept["fading"]
+        w.post[: t * K, : self.network.n_neurons], w.fading[:t] = kept["post"], kept["fading"]
         for index, p in enumerate(self._populations):
             p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
         self._resume(kept["past"])
@@ -530,6 +531,6 @@ def _longer(array: Array, axis: int, size: int) -> Array:
     """The array with room for more along an axis."""
     if not array.shape[axis] or array.shape[axis] >= size:
         return array
-    result = np.zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), dtype=array.dtype)
+    result = zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype)
     np.moveaxis(result, axis, 0)[: array.shape[axis]] = np.moveaxis(array, axis, 0)
     return result

@@ -54,7 +54,7 @@ def advance(
         w.potentials,
     )
     log_weights, importance = w.log_weights, w.importance
-    K, n = potentials.shape
+    n, K = w.fired.shape
     D = taps.shape[1]
 
     for p in populations:
@@ -63,7 +63,7 @@ def advance(
     for step in range(first, last):
         time, t, begin, clamped = w.time[0], w.place[0], w.place[1], steps.clamped[step]
         for k in range(K):
-            for i in range(n):
+            for i in range(bias.shape[0]):
                 potentials[k, i] = bias[i]
 
         # 1. and 2.: what the weights of the window's beginning make of the spikes so far, and the scalar products.
@@ -85,7 +85,7 @@ def advance(
 
         for k in range(K):
             fire(
-                potentials[k], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares,
+                potentials[k, :n], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares,
                 steps.spikes[step, k], w.log_probability[k],
             )  # fmt: skip
             for i in range(n):

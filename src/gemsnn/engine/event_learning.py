@@ -161,7 +161,7 @@ def add_own_drive(w: Window) -> None:
     """Add self-memory; take off the synapse to itself, which the scalar products contain and the graph does not."""
     potentials, somatic, somatic_trace = w.potentials, w.somatic, w.somatic_trace
     virtual, own_trace = w.virtual, w.own_trace
-    K, n = potentials.shape
+    n, K = w.fired.shape
     for k in range(K):
         for basis in range(somatic.shape[0]):
             for i in range(n):
@@ -175,14 +175,14 @@ def add_own_drive(w: Window) -> None:
 def learn_own(w: Window, t: int) -> None:
     """What is learned directly at step t: self-memory, the synapse that is not there, the reach of hidden neurons."""
     gamma, eta, has_local, rates, dtype = w.gamma, w.learning_rate, w.has_local, w.rates, w.post.dtype
-    K, n = w.potentials.shape
+    n, K = w.fired.shape
     n_hidden = w.signal.shape[0]
     for k in range(K):
         for i in range(n_hidden):
             rates[i] = eta * (w.signal[i, k] if has_local else dtype.type(w.hidden_signal[k]))
         for i in range(n_hidden, n):
             rates[i] = eta * dtype.type(w.visible_signal[k])
-        row = w.post[t * K + k]
+        row = w.post[t * K + k, :n]
         for basis in range(w.somatic.shape[0]):
             trace, eligibility = w.somatic_trace[k, basis], w.somatic_eligibility[k, basis]
             learn_directly(gamma, row, trace, rates, w.has_memory, eligibility, w.somatic[basis])

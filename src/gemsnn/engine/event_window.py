@@ -9,6 +9,7 @@ class Population(NamedTuple):
     """Sources with the same targets. The window has room for M steps; D is the filter's duration; f the precision.
 
     Step m of the window stands at position D + m; the D positions before it are the past that its filters still see.
+    Arrays with a column for each neuron have a few more ``columns``, of no neuron, that fill whole cache lines.
     """
 
     first: int  # its first source, among the inputs or among the neurons
@@ -16,14 +17,14 @@ class Population(NamedTuple):
     of_inputs: bool
     shared: bool  # spikes alike in all compartments
     feeds: Any  # (n_classes,) bool: which neurons
-    weights: Any  # (n_sources, n_basis * n_neurons) f: one row for each source
+    weights: Any  # (n_sources, n_basis * columns) f: one row for each source
     bits: Any  # (words, (D + M) * K_p) uint64: spikes, position by position
-    impulse: Any  # (K_p, D or more slots * n_basis * n_neurons) f: q of the last steps; slot time % their number
+    impulse: Any  # (K_p, D or more slots * n_basis * columns) f: q of the last steps; slot time % their number
     recent: Any  # (D + 1, (D + 1) * K_p * K_p) f: sources that spike at two recent steps; slots time % (D + 1)
     half: Any  # (K_p, D * n_basis * (M * K_p)) f: R_s . x_t for the last D steps t; slot time % D
     products: Any  # (K_p, M * K_p) f: R_s . R_t at the present step t
     # by the recursion of exponentials; impulse is then what comes in less what leaves
-    filtered: Any  # (K_p, n_basis, n_neurons) f: W_0 . R_t
+    filtered: Any  # (K_p, n_basis, columns) f: W_0 . R_t
     by_basis: Any  # (K_p, n_basis, M * K_p) f: R_s . R_t
     squares: Any  # (n_basis, K_p, K_p) f: R_t . R_t
     first_traces: Any  # (K_p, n_sources, n_basis) f: R_s of the window's first step
@@ -57,7 +58,7 @@ class Window(NamedTuple):
     # what goes on from step to step
     time: Any  # (1,): steps so far
     place: Any  # (2,): the present step of the window, and the first one whose post factors are not all 0
-    bias: Any  # (n_neurons,) f
+    bias: Any  # (columns,) f
     somatic: Any  # (n_basis, n_neurons) f
     somatic_eligibility: Any  # (K, n_basis, n_neurons) f
     somatic_trace: Any  # (K, n_basis, n_neurons) f
@@ -72,23 +73,23 @@ class Window(NamedTuple):
     processor_memory: Any
     neuron_memory: Any  # (n_hidden, m)
     # the window
-    post: Any  # (M * K, n_neurons) f
+    post: Any  # (M * K, columns) f
     visible_factor: Any  # (M * K,) f: sum over r of gamma^(r - s) signal_r, since the weights were written
     hidden_factor: Any  # (M * K,) f
     fading: Any  # (M,) f: gamma^(age), step by step
-    accumulated: Any  # (M * K, n_hidden) f: a, where each neuron has a signal of its own
+    accumulated: Any  # (M * K, columns) f: a, where each neuron has a signal of its own
     signal: Any  # (n_hidden, K) f: of the last step
     # scratch
     gram: Any  # (n_classes, K, M * K) f
     scaled: Any  # (K, M * K) f
-    potentials: Any  # (K, n_neurons) f
+    potentials: Any  # (K, columns) f
     whole: Any  # ((D + M) * K,) int32
     counts: Any  # ((D + M) * K,) f
     left_counts: Any  # the same
     starts: Any  # (2, n_basis, K) f
     ends: Any  # (2, n_basis, K, K) f
     pairs: Any  # (3, K, K) f
-    left: Any  # (n_basis * n_neurons,) f
+    left: Any  # (n_basis * columns,) f
     sums: Any  # (K * K,) f
     offsets: Any  # (D * n_basis + 1,) intp
     lag_factors: Any  # (D * n_basis + 1,) f
@@ -99,7 +100,7 @@ class Window(NamedTuple):
     factors: Any  # (n_neurons, K)
     shares: Any  # (n_neurons,)
     rates: Any  # (n_neurons,) f
-    of_neuron: Any  # (n_neurons,) f
+    of_neuron: Any  # (columns,) f
     log_probability: Any  # (K, n_visible)
     importance: Any  # (K,)
     visible_signal: Any  # (K,)
