@@ -69,7 +69,7 @@ class Kills(Torture):
         place = self.folder / "trial"
         place.mkdir()
         try:
-            kind = rng.choices((self._kill_train, self._kill_import, self._kill_reproduce), (0.6, 0.3, 0.1))[0]
+            kind = rng.choices((self._kill_train, self._kill_import, self._kill_reproduce), (0.55, 0.3, 0.15))[0]
             kind(place, rng, counts)
         finally:
             shutil.rmtree(place)
@@ -133,7 +133,7 @@ class Kills(Torture):
             write_results(folder / "results.json", to_json(results, []))
 
     def _kill_reproduce(self, place: Path, rng: random.Random, counts: Counter[str]) -> None:
-        folder, workers = place / "sweep", 2 if rng.random() < 0.05 else 1  # processes of their own start slowly
+        folder, workers = place / "sweep", 2 if rng.random() < 0.3 else 1  # processes of their own start slowly
 
         def look() -> None:
             counts["kills of reproduce"] += 1

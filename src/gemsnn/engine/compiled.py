@@ -8,13 +8,15 @@ from typing import Literal
 from gemsnn.engine import direct, event, protocol, resting, sparse
 from gemsnn.engine.event import horizon
 from gemsnn.engine.event_plan import event_plan
+from gemsnn.engine.kept import AS_IT_CAME, Declared
 from gemsnn.engine.protocol import State
 from gemsnn.engine.simulate import simulate
 from gemsnn.engine.synapses import is_sparse
+from gemsnn.errors import ConfigError
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
-__all__ = ["learner", "simulate", "suitable_form"]
+__all__ = ["declared", "learner", "simulate", "suitable_form"]
 
 LONGEST_WINDOW = 1024  # steps that the event form may have to look back
 
@@ -54,6 +56,15 @@ def learner(
     return begin(parameters, state, overwrite)
 
 
+def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
+    """See :class:`gemsnn.engine.protocol.Engine`."""
+    for name, mark in MARKS.items():
+        if mark in state.kept:
+            form = {"event": event.declared, "direct": direct.declared, "sparse": sparse.declared}[name]
+            return form(network, rule, n_compartments, state)
+    raise ConfigError(f"state lacks {', '.join(MARKS.values())}: {AS_IT_CAME}")
+
+
 def suitable_form(
     network: Network, parameters: Parameters, rule: Rule, n_compartments: int, free: bool, steps: int | None
 ) -> Literal["event", "direct", "sparse"]:
@@ -68,8 +79,8 @@ def suitable_form(
     window = min(length for length in (steps, reach, math.inf) if length is not None)
     if plan is None or window > LONGEST_WINDOW:
         return "direct"
-    n, (n_basis, duration) = network.n_neurons, plan.taps.shape
-    lags = 1 if plan.exponential and (steps or duration + 1) <= duration else duration
+    n, (n_basis, duration) = network.n_neurons, plan.synapses.taps.shape
+    lags = 1 if plan.synapses.recursive else duration
     # Products of the present step with those of the window, in all compartments: of half the window, on average.
     by_events = n_compartments * window / 2 * (n + 4 * n_basis * lags)
     # Eligibility and drive of every synapse of a hidden neuron; those of the inputs are large matrix products.

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from gemsnn.engine.barrier import run_team
 from gemsnn.engine.blas import single_threaded_blas
 from gemsnn.engine.direct_kernel import Block, advance, filter_spikes
+from gemsnn.engine.kept import Declared, Kept, length
 from gemsnn.engine.layout import layout
 from gemsnn.engine.pointers import rule_functions
 from gemsnn.engine.protocol import Info, State, no_means
@@ -373,6 +374,23 @@ class Learner:
                 weights[rows] += change
                 if self._mean_free:
                     self._bias[rows] -= change @ self._shared_means[segment.columns]
+
+
+def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
+    """What :meth:`Learner.take` keeps, with as long a window as ``window_ages``."""
+    plan, f, n, K = layout(network, False, state.dtype), state.dtype, network.n_neurons, n_compartments
+    n_private, n_columns = (plan.private.stop - plan.private.start), plan.group_mask.shape[1]
+    n_basis, window = network.synaptic_filter.n_basis, length(state.kept, "window_ages")
+    return {
+        "shared_history": Kept((network.synaptic_filter.duration, (n_columns - 1) // n_basis), np.uint8, most=1),
+        "history": Kept((n, K, plan.history.words), np.uint16, most=2**plan.history.bits - 1),
+        "eligibility": Kept((n, K, n_private * n_basis), f),
+        "somatic_eligibility": Kept((n, K, network.somatic_filter.n_basis), f),
+        "window_post": Kept((n, K, window), f),
+        "window_traces": Kept((window, n_columns), f),
+        "window_ages": Kept((window,), np.int64, least=1, most=max(state.time, 1)),
+        "gamma": Kept((), f),
+    }
 
 
 def _fading(gamma: Any, ages: NDArray[np.int64]) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine.kept import Declared
 from gemsnn.engine.randomness import Draws
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Communication, Rule
@@ -104,6 +105,9 @@ class Engine(Protocol):
         overwrite: bool = False,
         threads: int = 1,
     ) -> Learner: ...
+
+    def declared(self, network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
+        """What ``state.kept`` must hold for a learner to go on from it."""
 
     def simulate(
         self,

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from gemsnn.engine.kept import Declared, Kept
 from gemsnn.engine.protocol import Info, Simulation, State, no_means
 from gemsnn.engine.randomness import Draws
 from gemsnn.model import Network, Parameters
@@ -237,6 +238,17 @@ def learner(
 ) -> Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""
     return Learner(network, parameters, rule, n_compartments, state)
+
+
+def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
+    """See :class:`gemsnn.engine.protocol.Engine`."""
+    K, n = n_compartments, network.n_neurons
+    return {
+        "history": Kept((network.memory, K, network.n_sources), np.float64),
+        "synaptic": Kept((K, n, network.n_sources, network.synaptic_filter.n_basis), np.float64),
+        "somatic": Kept((K, n, network.somatic_filter.n_basis), np.float64),
+        "bias": Kept((K, n), np.float64),
+    }
 
 
 def simulate(

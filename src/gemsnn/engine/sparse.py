@@ -11,6 +11,7 @@ from gemsnn.engine import sparse_kernel as kernel
 from gemsnn.engine.event import horizon
 from gemsnn.engine.event_kernel import Steps
 from gemsnn.engine.firing import circuit_table
+from gemsnn.engine.kept import Declared, Kept
 from gemsnn.engine.pointers import rule_functions
 from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.sparse_kernel import NEVER, REMEMBERED, Neurons, Synapses
@@ -176,6 +177,24 @@ class Learner:
             y.eligibility[:], y.spoke[:], y.settled[:] = kept["synapse_eligibility"], kept["spoke"], kept["settled"]
         kernel.make_traces(y, w, state.time)
         self.take_off(state.means)
+
+
+def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
+    """What :meth:`Learner.take` keeps."""
+    f, n, n_hidden, K = state.dtype, network.n_neurons, network.n_hidden, n_compartments
+    words, bits = history_format(network.memory)
+    n_synapses, last = len(synapse_lists(network.topology).neuron), state.time - 1
+    n_visible = 0 if rule.local is None else network.n_visible
+    return {
+        "history": Kept((n, K, words), np.uint16, most=2**bits - 1),
+        "input_history": Kept((network.n_inputs, 1, words), np.uint16, most=2**bits - 1),
+        "bias_eligibility": Kept((K, n), f),
+        "somatic_eligibility": Kept((K, network.somatic_filter.n_basis, n), f),
+        "reach_eligibility": Kept((K, n_visible, n_hidden), f),
+        "synapse_eligibility": Kept((K, network.synaptic_filter.n_basis, n_synapses), f),
+        "spoke": Kept((network.n_sources,), np.int64, most=last, besides=NEVER),
+        "settled": Kept((network.n_sources,), np.int64, least=last, most=last, besides=NEVER),
+    }
 
 
 def _copied(arrays: Any) -> Any:

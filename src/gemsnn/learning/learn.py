@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.common.described import described
 from gemsnn.engine import engine_named
+from gemsnn.engine.kept import AS_IT_CAME, Kept, check_arrays
 from gemsnn.engine.protocol import State
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.errors import ConfigError, ShapeError
@@ -179,14 +180,25 @@ def learn_unchecked(
 def _check_state(
     state: Any, engine: str, network: Network, parameters: Parameters, rule: Rule, n_compartments: int
 ) -> None:
-    if not isinstance(state, State) or state.engine != engine:
+    if not isinstance(state, State) or state.engine != engine or not isinstance(state.kept, dict):
         raise ConfigError(f"state does not come from the {engine} engine: pass result.state of a call with this engine")
+    if np.ndim(state.log_weights) != 1 or np.ndim(state.neuron_memory) != 2:
+        raise ShapeError(f"log_weights and neuron_memory of the state have lost their shapes: {AS_IT_CAME}")
     if state.n_compartments != n_compartments:
         raise ConfigError(f"state has {state.n_compartments} compartments, but n_compartments is {n_compartments}")
     if state.network != network:
         raise ShapeError("state belongs to another network: pass result.state of a call with this one")
     memory = (rule.processor_memory(n_compartments), rule.neuron_memory)
-    if memory != (state.processor_memory.size, state.neuron_memory.shape[1]):
+    if memory != (np.size(state.processor_memory), np.shape(state.neuron_memory)[1]):
         raise ConfigError("state belongs to another rule: pass result.state of a call with this one")
     if state.dtype != parameters.dtype:
         raise ConfigError(f"state is {state.dtype} but the parameters are {parameters.dtype}")
+    whole_number("time of the state", state.time, 0)
+    own = {
+        "log_weights": Kept((n_compartments,), np.float64),
+        "processor_memory": Kept((memory[0],), np.float64),
+        "neuron_memory": Kept((network.n_hidden, memory[1]), np.float64),
+        "means": Kept((network.n_inputs, network.synaptic_filter.n_basis), np.float64),
+    }
+    check_arrays({name: getattr(state, name) for name in own}, own)
+    check_arrays(state.kept, engine_named(engine).declared(network, rule, n_compartments, state))
