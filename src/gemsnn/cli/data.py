@@ -186,7 +186,7 @@ def simulate(
     vary: Annotated[
         bool,
         typer.Option(
-            help="Draw camera, path, place, contrast and noise anew for every training recording; those to test on "
+            help="Draw camera, path, place, strokes, contrast and noise anew for every training recording; those to test on "
             "keep to the fitted camera."
         ),
     ] = False,
