@@ -181,7 +181,8 @@ def holds_no_more_memory_after_a_long_sequence(engine):
         learner.run(np.resize(inputs[0], (n_steps, 4)), np.resize(targets[0], (n_steps, 3)), uniforms)
         return sum(array.nbytes for array in learner.take()[1].kept.values())
 
-    assert max(map(held, range(640, 700, 20))) <= max(map(held, range(320, 380, 20)))
+    # What is held depends on how far a window has come; memory that grows would have doubled.
+    assert max(map(held, range(1500, 1800, 80))) <= 1.3 * max(map(held, range(700, 1000, 80)))
 
 
 CHECKS = [

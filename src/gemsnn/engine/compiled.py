@@ -79,8 +79,8 @@ def suitable_form(
     window = min(length for length in (steps, reach, math.inf) if length is not None)
     if plan is None or window > LONGEST_WINDOW:
         return "direct"
-    n, (n_basis, duration) = network.n_neurons, plan.taps.shape
-    lags = 1 if plan.exponential and (steps or duration + 1) <= duration else duration
+    n, (n_basis, duration) = network.n_neurons, plan.synapses.taps.shape
+    lags = 1 if plan.synapses.recursive else duration
     # Products of the present step with those of the window, in all compartments: of half the window, on average.
     by_events = n_compartments * window / 2 * (n + 4 * n_basis * lags)
     # Eligibility and drive of every synapse of a hidden neuron; those of the inputs are large matrix products.

@@ -19,11 +19,12 @@ from gemsnn.engine.event_plan import event_plan
 from gemsnn.engine.kept import Declared, Kept, length
 from gemsnn.engine.pointers import rule_functions
 from gemsnn.engine.protocol import Info, State, no_means
+from gemsnn.engine.recursion import Bank
 from gemsnn.engine.tables import histories
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
-BLOCK = 64  # steps that the window has room for, besides those that it keeps
+BLOCK = 256  # steps that the window has room for, besides those that it keeps
 LONGEST_SEQUENCE = 128  # steps that are learned at a stretch, without moving the window on
 
 Array = NDArray[Any]
@@ -68,7 +69,7 @@ class Learner:
         if not (overwrite and by_source.flags.c_contiguous):
             by_source = np.array(by_source, order="C")
         self._synaptic = by_source.reshape(network.n_sources, -1)
-        self._window = self._make_window(parameters, room, plan.exponential and self._time == 0)
+        self._window = self._make_window(parameters, room)
         self._populations = tuple(self._make_population(part, room) for part in plan.sources)
         self.means = no_means(network) if state is None else state.means
         if state is not None:
@@ -106,10 +107,10 @@ class Learner:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
         self._write()
         w = self._window
-        t, D, K = int(w.place[0]), self.plan.taps.shape[1], self.n_compartments
+        t, D, K = int(w.place[0]), self._duration, self.n_compartments
         kept: dict[str, Array] = {
             "place": w.place,
-            "history": w.history,
+            "past": w.past[self._order_of_past()],
             "somatic_eligibility": w.somatic_eligibility,
             "virtual_eligibility": w.virtual_eligibility,
             "reach_eligibility": w.reach_eligibility,
@@ -149,7 +150,7 @@ class Learner:
             if p.of_inputs:
                 p = p._replace(mean=np.array(kept[part.columns], dtype=self.dtype))
                 p.mean_square[0] = (p.mean * p.mean).sum()
-                kernel.mean_traces(p, w.taps, t, begin, w.active)
+                kernel.mean_traces(p, w.synapses.taps, t, begin, w.active)
             made.append(p)
         self._populations = tuple(made)
         self._stale = True  # what the filters make of the means is made anew as well
@@ -169,12 +170,6 @@ class Learner:
                 self._move_on()
                 continue
             many = min(room, T - done, LONGEST_SEQUENCE)
-            if self._window.recursive:  # until something leaves the filters' memory
-                left = self.plan.taps.shape[1] - self._time
-                if left <= 0:
-                    self._leave_recursion()
-                    continue
-                many = min(many, left)
             if self._stale:
                 self._renew_filters()
             kernel.advance(self._window, self._filled_up(), steps, *self._functions, done, done + many)
@@ -187,10 +182,10 @@ class Learner:
         spare = self._populations[0]._replace(size=0)
         return self._populations + (spare,) * ((1 << (number - 1).bit_length()) - number)
 
-    def _make_window(self, parameters: Parameters, M: int, recursive: bool) -> Window:
+    def _make_window(self, parameters: Parameters, M: int) -> Window:
         network, plan, rule, f, K = self.network, self.plan, self.rule, self.dtype, self.n_compartments
         n, n_hidden, n_visible = network.n_neurons, network.n_hidden, network.n_visible
-        n_basis, D = plan.taps.shape
+        n_basis, D = plan.synapses.taps.shape
         n_somatic = network.somatic_filter.n_basis
         has_local = rule.local is not None
         reach = parameters.synaptic[n_hidden:, network.n_inputs : network.n_inputs + n_hidden].sum(axis=2)
@@ -201,11 +196,10 @@ class Learner:
             kappa=float(rule.kappa),
             settings=np.array(rule.numbers()),
             has_local=has_local,
-            recursive=recursive,
-            taps=plan.taps,
-            decay=plan.decay,
-            somatic_table=plan.somatic_table,
+            synapses=plan.synapses,
+            soma=plan.soma,
             synaptic_table=plan.synaptic_table,
+            somatic_table=plan.somatic_table,
             history_bits=plan.history.bits,
             circuits=plan.circuits,
             segment=plan.segments,
@@ -218,7 +212,8 @@ class Learner:
             somatic=np.array(parameters.somatic.T, order="C"),
             somatic_eligibility=np.zeros((K, n_somatic, n), dtype=f),
             somatic_trace=np.zeros((K, n_somatic, n), dtype=f),
-            history=np.zeros((n, K, plan.history.words), dtype=np.uint16),
+            past=np.zeros((network.memory, K, n), dtype=np.bool_),
+            history=np.zeros((n, K, 0 if self._no_tables else plan.history.words), dtype=np.uint16),
             own_trace=np.zeros((K, n_basis, n), dtype=f),
             virtual=np.zeros((n_basis, n), dtype=f),
             virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
@@ -238,6 +233,8 @@ class Learner:
             potentials=np.zeros((K, n), dtype=f),
             whole=np.zeros((D + M) * K, dtype=np.int32),
             counts=np.zeros((D + M) * K, dtype=f),
+            left_counts=np.zeros((D + M) * K, dtype=f),
+            left=np.zeros(n_basis * n, dtype=f),
             turned=np.zeros((n_basis, D + 1), dtype=f),
             active=np.zeros(most, dtype=np.intp),
             fired=np.zeros((n, K), dtype=np.bool_),
@@ -247,11 +244,12 @@ class Learner:
 
     def _make_population(self, part: Any, M: int) -> Population:
         f, n = self.dtype, self.network.n_neurons
-        n_basis, D = self.plan.taps.shape
+        n_basis, D = self.plan.synapses.taps.shape
         K = 1 if part.shared else self.n_compartments
-        recursive = self._window.recursive
-        ring = D + LONGEST_SEQUENCE if part.of_inputs else D  # inputs are taken in ahead
-        lags = 1 if recursive else D  # what only the finite filters need is made when they are
+        recursive = self.plan.synapses.recursive
+        # A recursion has no use for the last D steps, finite filters have none for the products of each basis.
+        lags, columns = (0, M * K) if recursive else (D, 0)
+        ring = lags + LONGEST_SEQUENCE if part.of_inputs else max(lags, 1)  # inputs are taken in ahead
         return Population(
             first=part.first,
             size=part.size,
@@ -261,14 +259,16 @@ class Learner:
             weights=self._synaptic[part.columns],
             bits=np.zeros((-(-part.size // 64), (D + M) * K), dtype=np.uint64),
             impulse=np.zeros((ring, K, n_basis, n), dtype=f),
-            filtered=np.zeros((K, n_basis, n), dtype=f),
             recent=np.zeros((lags + 1, lags + 1, K * K), dtype=f),
             half=np.zeros((lags, K, n_basis, max(M, 2) * K), dtype=f),
-            by_basis=np.zeros((K, n_basis, M * K if recursive else 0), dtype=f),
-            squares=np.zeros((n_basis, K, K), dtype=f),
             products=np.zeros((K, M * K), dtype=f),
+            filtered=np.zeros((K, n_basis, n), dtype=f),
+            by_basis=np.zeros((K, n_basis, columns), dtype=f),
+            squares=np.zeros((n_basis, K, K), dtype=f),
+            first_traces=np.zeros((K, part.size if recursive else 0, n_basis), dtype=f),
             mean=np.zeros((0, n_basis), dtype=f),
             mean_impulse=np.zeros((ring, n_basis), dtype=f),
+            mean_filtered=np.zeros(n_basis, dtype=f),
             mean_trace=np.zeros(M + 1, dtype=f),
             mean_square=np.zeros(1, dtype=f),
         )
@@ -299,9 +299,7 @@ class Learner:
 
     def _write_population(self, p: Population, a: Array) -> None:
         w, own = self._window, self._of_population(p, a)
-        kernel.write_back(
-            p, w.taps, w.decay, w.recursive, int(w.place[0]), int(w.place[1]), own, w.segment, w.active
-        )  # fmt: skip
+        kernel.write_back(p, w.synapses, int(w.place[0]), int(w.place[1]), own, w.segment, w.active)
 
     def _write(self) -> None:
         """Write what was learned to the weights; what the filters hold has then to be made anew."""
@@ -319,7 +317,10 @@ class Learner:
     def _renew_filters(self) -> None:
         w = self._window
         for p in self._populations:
-            kernel.take_in_again(p, w.taps, w.decay, w.recursive, self._time, int(w.place[0]), w.active)
+            if w.synapses.recursive:
+                kernel.begin_drive(p, w.synapses.taps, int(w.place[0]), w.active)
+            else:
+                kernel.take_in_again(p, w.synapses, self._time, int(w.place[0]), w.active, w.left)
         self._stale = False
 
     def _move_on(self) -> None:
@@ -335,15 +336,15 @@ class Learner:
             K_p = p.products.shape[0]
             _shift(p.bits, 1, drop * K_p)
             _shift(p.half, 3, drop * K_p)
-            _shift(p.by_basis, 2, drop * K_p)
             _shift(p.mean_trace, 0, drop)
         w.place[:] = keep, max(begin - drop, 0)
         if len(w.fading) < keep + BLOCK:
             self._make_room(keep + BLOCK)
+        self._begin_recursions()
 
     def _make_room(self, M: int) -> None:
         """A window for more steps; what it holds stays."""
-        K, D = self.n_compartments, self.plan.taps.shape[1]
+        K, D = self.n_compartments, self._duration
         w = self._window
         self._window = w._replace(
             fading=_longer(w.fading, 0, M),
@@ -355,6 +356,7 @@ class Learner:
             scaled=_longer(w.scaled, 1, M * K),
             whole=_longer(w.whole, 0, (D + M) * K),
             counts=_longer(w.counts, 0, (D + M) * K),
+            left_counts=_longer(w.left_counts, 0, (D + M) * K),
         )
         self._populations = tuple(
             p._replace(
@@ -367,61 +369,74 @@ class Learner:
             for p in self._populations
         )
 
-    def _leave_recursion(self) -> None:
-        """Something is about to leave the memory of the exponentials: from now on they are filters like any other."""
-        w = self._window = self._window._replace(recursive=False)
-        D, n_basis = self.plan.taps.shape[1], self.plan.taps.shape[0]
-        wide = w.post.shape[0] // self.n_compartments
-        made = []
-        for p in self._populations:
-            K = len(p.products)
-            p = p._replace(
-                recent=np.zeros((D + 1, D + 1, K * K), dtype=self.dtype),
-                half=np.zeros((D, K, n_basis, wide * K), dtype=self.dtype),
-                by_basis=p.by_basis[..., :0].copy(),
-            )
-            made.append(p)
-        self._populations = tuple(made)
-        self._begin_finite()
-
-    def _begin_finite(self) -> None:
-        """Make what the products of finite filters need of the steps before the newest."""
-        w = self._window
-        t, begin = (int(place) for place in w.place)
-        for p in self._populations:
-            kernel.begin_finite_products(p, w.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.whole, w.counts)
-
     def _begin_after(self, inputs: Array, spikes: Array) -> None:
         """Begin with the spikes, (memory, n_inputs) and (memory, K, n_neurons), that the filters still see."""
-        D = self.plan.taps.shape[1]
-        self._window.history[:] = histories(spikes, self.plan.history)
+        D = self._duration
         for p in self._populations:
             for position in range(D):
                 before = len(spikes) - D + position
                 for k in range(len(p.products)):
                     of_all = inputs[before] if p.of_inputs else spikes[before, k].view(np.uint8)
                     kernel.pack(of_all[p.first : p.first + p.size], p.bits, position * len(p.products) + k)
-        self._resume()
+        self._resume(spikes)
 
     def _restore(self, state: State) -> None:
         w, kept, K = self._window, state.kept, self.n_compartments
-        t, D = int(kept["place"][0]), self.plan.taps.shape[1]
-        w.place[:], w.history[:] = kept["place"], kept["history"]
+        t, D = int(kept["place"][0]), self._duration
+        w.place[:] = kept["place"]
         for name in ("somatic_eligibility", "virtual_eligibility", "reach_eligibility"):
             getattr(w, name)[:] = kept[name]
         w.post[: t * K], w.fading[:t] = kept["post"], kept["fading"]
         for index, p in enumerate(self._populations):
             p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
-        self._resume()
+        self._resume(kept["past"])
 
-    def _resume(self) -> None:
-        """Make from the spikes what follows from them."""
+    def _resume(self, past: Array) -> None:
+        """Make from the spikes what follows from them; ``past`` (memory, K, n_neurons), the oldest first."""
         w = self._window
-        for traces, table in ((w.somatic_trace, w.somatic_table), (w.own_trace, w.synaptic_table)):
-            looked_up = sum(table[word, w.history[..., word]] for word in range(len(table)))  # (n, K, n_basis)
-            traces[:] = looked_up.transpose(1, 2, 0)
+        w.past[self._order_of_past()] = past
+        if not self._no_tables:
+            w.history[:] = histories(past, self.plan.history)
+        for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
+            if not bank.recursive:
+                traces[:] = self._own_traces(bank)
         self._set_means(self.means)
-        self._begin_finite()
+        if not w.synapses.recursive:
+            t, begin = (int(place) for place in w.place)
+            for p in self._populations:
+                kernel.begin_finite_products(
+                    p, w.synapses.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.whole, w.counts
+                )
+        self._begin_recursions()
+
+    def _begin_recursions(self) -> None:
+        """Make what the recursions hold from the spikes that their filters see; the drive is made before it is used."""
+        w = self._window
+        for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
+            if bank.recursive:
+                traces[:] = self._own_traces(bank)
+        if w.synapses.recursive:
+            for p in self._populations:
+                kernel.begin_recursive_products(p, w.synapses, int(w.place[0]), w.active)
+
+    def _own_traces(self, bank: Bank) -> Array:
+        """(K, n_basis, n_neurons), of the neurons' own spikes so far."""
+        newest_first = self._order_of_past()[::-1][: bank.taps.shape[1]]
+        traces: Array = np.tensordot(bank.taps, self._window.past[newest_first].astype(self.dtype), axes=1)
+        return traces.transpose(1, 0, 2)
+
+    def _order_of_past(self) -> Array:
+        """The slots of the past, the oldest first."""
+        memory = self.network.memory
+        return (self._time + np.arange(memory)) % memory
+
+    @property
+    def _duration(self) -> int:
+        return len(self.plan.synapses.taps[0])
+
+    @property
+    def _no_tables(self) -> bool:
+        return self.plan.synapses.recursive and self.plan.soma.recursive
 
 
 def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
@@ -429,11 +444,11 @@ def declared(network: Network, rule: Rule, n_compartments: int, state: State) ->
     plan, f, K, t = event_plan(network, False, state.dtype), state.dtype, n_compartments, length(state.kept, "fading")
     if plan is None:
         return {}
-    n, n_hidden, (n_basis, D) = network.n_neurons, network.n_hidden, plan.taps.shape
+    n, n_hidden, (n_basis, D) = network.n_neurons, network.n_hidden, plan.synapses.taps.shape
     n_visible = 0 if rule.local is None else network.n_visible
     arrays = {
         "place": Kept((2,), np.int64, least=(t, 0), most=t),
-        "history": Kept((n, K, plan.history.words), np.uint16, most=2**plan.history.bits - 1),
+        "past": Kept((network.memory, K, n), np.bool_),
         "somatic_eligibility": Kept((K, network.somatic_filter.n_basis, n), f),
         "virtual_eligibility": Kept((K, n_basis, n), f),
         "reach_eligibility": Kept((K, n_visible, n_hidden), f),

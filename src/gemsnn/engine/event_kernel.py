@@ -10,9 +10,10 @@ factors of the rule, the drive of neuron i at step t through weights that change
 What is needed, follows from spikes; the five points below are functions of this file, in this order:
 
 1. Drive (``rows.gather``, ``drive``). W_0 . R_t is a short filter over q_t, the sum of weight rows of the sources that
-   spiked at t: one row is added for each spike. For exponentials whose memory nothing has left yet it is a recursion.
+   spiked at t: one row is added for each spike. For exponentials it is a recursion, whatever their duration.
 2. Scalar products (``count_pairs``, ``finite_products``, ``recursive_products``). R_s . R_t is two short filters over
-   the number of sources that spiked both at s and at t, which is a population count of bit-packed spikes.
+   the number of sources that spiked both at s and at t, which is a population count of bit-packed spikes; or two
+   recursions.
 3. Learning (``advance``). Where all hidden neurons share a signal, the sum over r is one number for each (s, k) and
    multiplies the scalar products; else a is brought up to date neuron by neuron.
 4. A neuron has no synapse to itself, but its scalar products contain its own trace: that synapse is learned virtually,
@@ -35,6 +36,7 @@ from numba.extending import intrinsic
 
 from gemsnn.engine.firing import compete, log_sigmoid, sigmoids, weigh, winner
 from gemsnn.engine.jit import FASTMATH, jit
+from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import gather
 
 TILE = 32  # rows of post factors that fit into the processor's inner cache
@@ -56,14 +58,18 @@ class Population(NamedTuple):
     weights: Any  # (n_sources, n_basis * n_neurons) f: one row for each source
     bits: Any  # (words, (D + M) * K_p) uint64: spikes, position by position
     impulse: Any  # (D or more, K_p, n_basis, n_neurons) f: q of the last steps; slot time % its length
-    filtered: Any  # (K_p, n_basis, n_neurons) f: the same, filtered by the recursion
     recent: Any  # (D + 1, D + 1, K_p * K_p) f: sources that spike at both of two recent steps; slots time % (D + 1)
     half: Any  # (D, K_p, n_basis, M * K_p) f: R_s . x_t for the last D steps t; slot time % D
-    by_basis: Any  # (K_p, n_basis, M * K_p) f: R_s . R_t of each basis, by the recursion
-    squares: Any  # (n_basis, K_p, K_p) f: R_t . R_t of each basis, by the recursion
     products: Any  # (K_p, M * K_p) f: R_s . R_t at the present step t
-    mean: Any  # (n_sources, n_basis) f: taken off the traces while learning; (0, n_basis) where nothing is
+    # by the recursion of exponentials; impulse is then what comes in less what leaves
+    filtered: Any  # (K_p, n_basis, n_neurons) f: W_0 . R_t
+    by_basis: Any  # (K_p, n_basis, M * K_p) f: R_s . R_t
+    squares: Any  # (n_basis, K_p, K_p) f: R_t . R_t
+    first_traces: Any  # (K_p, n_sources, n_basis) f: R_s of the window's first step
+    # taken off the traces while learning
+    mean: Any  # (n_sources, n_basis) f; (0, n_basis) where nothing is
     mean_impulse: Any  # (as impulse, n_basis) f
+    mean_filtered: Any  # (n_basis,) f: by the recursion
     mean_trace: Any  # (M + 1,) f: mean . R of each step of the window
     mean_square: Any  # (1,) f: mean . mean
 
@@ -77,11 +83,10 @@ class Window(NamedTuple):
     kappa: float
     settings: Any  # the rule's own numbers
     has_local: bool
-    recursive: bool  # exponentials whose memory nothing has left yet
-    taps: Any  # (n_basis, D) f: of the synapses
-    decay: Any  # (n_basis,) f: of the recursion
-    somatic_table: Any  # (words, 2 ** bits, n_basis) f
-    synaptic_table: Any  # the same for the synapses
+    synapses: Any  # Bank
+    soma: Any  # Bank
+    synaptic_table: Any  # (words, 2 ** bits, n_basis) f, for filters that are no recursions
+    somatic_table: Any
     history_bits: int
     circuits: Any  # CircuitTable
     segment: Any  # (n_segments, 3): first row, last row, class; no segment has both hidden and visible neurons
@@ -95,7 +100,8 @@ class Window(NamedTuple):
     somatic: Any  # (n_basis, n_neurons) f
     somatic_eligibility: Any  # (K, n_basis, n_neurons) f
     somatic_trace: Any  # (K, n_basis, n_neurons) f
-    history: Any  # (n_neurons, K, words) uint16
+    past: Any  # (memory, K, n_neurons) bool: spikes of the last steps; slot time % memory
+    history: Any  # (n_neurons, K, words) uint16: the same, for the tables; no words where both filters are recursions
     own_trace: Any  # (K, n_basis, n_neurons) f: of a neuron's spikes through the synaptic filter
     virtual: Any  # (n_basis, n_neurons) f: the synapse that is not there
     virtual_eligibility: Any  # (K, n_basis, n_neurons) f
@@ -117,6 +123,8 @@ class Window(NamedTuple):
     potentials: Any  # (K, n_neurons) f
     whole: Any  # ((D + M) * K,) int32
     counts: Any  # ((D + M) * K,) f
+    left_counts: Any  # the same
+    left: Any  # (n_basis * n_neurons,) f
     turned: Any  # (n_basis, D + 1) f: the taps, in the order of the slots of ``recent``
     active: Any  # (most sources,) intp
     fired: Any  # (n_neurons, K) bool
@@ -181,14 +189,14 @@ def list_active(bits: Any, column: int, active: Any) -> int:
 
 
 @jit(fastmath=FASTMATH)
-def drive(p: Population, taps: Any, recursive: bool, time: int, t: int, potentials: Any) -> None:
+def drive(p: Population, synapses: Bank, time: int, t: int, potentials: Any) -> None:
     """Add W_0 . R_t to the potentials (K, n_neurons)."""
-    filtered, impulse, shared = p.filtered, p.impulse, p.shared
-    n_basis, n = filtered.shape[1:]
+    filtered, impulse, taps, shared = p.filtered, p.impulse, synapses.taps, p.shared
+    n_basis, n = impulse.shape[2:]
     D = taps.shape[1]
     for k in range(potentials.shape[0]):
         own = 0 if shared else k
-        if recursive:
+        if synapses.recursive:
             for basis in range(n_basis):
                 for i in range(n):
                     potentials[k, i] += filtered[own, basis, i]
@@ -201,51 +209,107 @@ def drive(p: Population, taps: Any, recursive: bool, time: int, t: int, potentia
                         potentials[k, i] += tap * impulse[slot, own, basis, i]
     if p.mean.shape[0]:
         mean_impulse, total = p.mean_impulse, taps.dtype.type(0)
-        for lag in range(1, min(D, time) + 1):
+        if synapses.recursive:
             for basis in range(n_basis):
-                total += taps[basis, lag - 1] * mean_impulse[(time - lag) % mean_impulse.shape[0], basis]
+                total += p.mean_filtered[basis]
+        else:
+            for lag in range(1, min(D, time) + 1):
+                for basis in range(n_basis):
+                    total += taps[basis, lag - 1] * mean_impulse[(time - lag) % mean_impulse.shape[0], basis]
         p.mean_trace[t] = total
 
 
 @jit(fastmath=FASTMATH)
-def take_in(p: Population, taps: Any, decay: Any, recursive: bool, time: int, column: int, active: Any) -> None:
-    """The spikes of the step before ``time``, of all compartments: their rows, into the filters."""
-    weights, bits, impulse, filtered = p.weights, p.bits, p.impulse, p.filtered
-    K = impulse.shape[1]
+def take_in(p: Population, synapses: Bank, time: int, position: int, active: Any, left: Any) -> None:
+    """The spikes of the step before ``time``, of all compartments: their rows, as what the filters are driven by."""
+    weights, bits, impulse, past = p.weights, p.bits, p.impulse, synapses.taps.shape[1]
+    K, n_basis, n = impulse.shape[1:]
     slot = (time - 1) % impulse.shape[0]
     for k in range(K):
-        n_active = list_active(bits, column * K + k, active)
-        gather(weights, active, n_active, impulse[slot, k].reshape(-1))
+        total = impulse[slot, k].reshape(-1)
+        n_active = list_active(bits, position * K + k, active)
+        gather(weights, active, n_active, total)
+        if synapses.recursive:
+            n_active = list_active(bits, (position - past) * K + k, active)
+            gather(weights, active, n_active, left)
+            _less_what_leaves(synapses.recursion, n, total, left)
     if p.mean.shape[0]:
-        n_active = list_active(bits, column, active)
-        _gather_mean(p.mean, active, n_active, p.mean_impulse[(time - 1) % p.mean_impulse.shape[0]])
-    if recursive:
-        _recur(taps, decay, impulse[slot], filtered)
+        total = p.mean_impulse[(time - 1) % p.mean_impulse.shape[0]]
+        _gather_mean(p.mean, active, list_active(bits, position, active), total)
+        if synapses.recursive:
+            _gather_mean(p.mean, active, list_active(bits, position - past, active), left[:n_basis])
+            _less_what_leaves(synapses.recursion, 1, total, left)
 
 
 @jit(fastmath=FASTMATH)
-def take_in_ahead(p: Population, inputs: Any, first: int, last: int, time: int, position: int, active: Any) -> None:
+def _less_what_leaves(recursion: Recursion, n: int, total: Any, left: Any) -> None:
+    """gain q - leaving q', of (n_basis * n,) for spikes that come in and spikes that leave the filters' memory."""
+    for basis in range(len(recursion.gain)):
+        gain, leaving = recursion.gain[basis], recursion.leaving[basis]
+        for i in range(np.uint64(basis * n), np.uint64((basis + 1) * n)):
+            total[i] = gain * total[i] - leaving * left[i]
+
+
+@jit(fastmath=FASTMATH)
+def take_in_ahead(
+    p: Population, synapses: Bank, inputs: Any, first: int, last: int, time: int, position: int, active: Any, left: Any
+) -> None:
     """Inputs are known ahead: pack and gather those of the steps to come."""
-    weights, bits, impulse = p.weights, p.bits, p.impulse
     for step in range(first, last):
-        column, slot = position + step - first, (time + step - first) % len(impulse)
-        pack(inputs[step, p.first : p.first + p.size], bits, column)
-        gather(weights, active, list_active(bits, column, active), impulse[slot, 0].reshape(-1))
-    if p.mean.shape[0]:
-        for step in range(first, last):
-            n_active = list_active(bits, position + step - first, active)
-            _gather_mean(p.mean, active, n_active, p.mean_impulse[(time + step - first) % p.mean_impulse.shape[0]])
+        ahead = step - first
+        pack(inputs[step, p.first : p.first + p.size], p.bits, position + ahead)
+        take_in(p, synapses, time + ahead + 1, position + ahead, active, left)
 
 
 @jit(fastmath=FASTMATH)
-def _recur(taps: Any, decay: Any, impulse: Any, filtered: Any) -> None:
-    """One step of the recursion z <- decay z + tap q, (K_p, n_basis, n_neurons)."""
+def recur(p: Population, recursion: Recursion, time: int) -> None:
+    """From W_0 . R_{time - 1} to W_0 . R_time: z <- decay z + gain q - leaving q'."""
+    filtered, impulse = p.filtered, p.impulse[(time - 1) % len(p.impulse)]
     K, n_basis, n = filtered.shape
     for k in range(K):
         for basis in range(n_basis):
-            fade, tap = decay[basis], taps[basis, 0]
+            decay = recursion.decay[basis]
             for i in range(n):
-                filtered[k, basis, i] = fade * filtered[k, basis, i] + tap * impulse[k, basis, i]
+                filtered[k, basis, i] = decay * filtered[k, basis, i] + impulse[k, basis, i]
+    if p.mean.shape[0]:
+        mean_impulse = p.mean_impulse[(time - 1) % len(p.mean_impulse)]
+        for basis in range(n_basis):
+            p.mean_filtered[basis] = recursion.decay[basis] * p.mean_filtered[basis] + mean_impulse[basis]
+
+
+@jit(fastmath=FASTMATH)
+def traces_at(p: Population, taps: Any, t: int, active: Any, traces: Any) -> None:
+    """The traces (K_p, n_sources, n_basis) of step t of the window."""
+    n_basis, D = taps.shape
+    K = traces.shape[0]
+    traces[:] = 0
+    for position in range(t, D + t):
+        for k in range(K):
+            for a in range(list_active(p.bits, position * K + k, active)):
+                for basis in range(n_basis):
+                    traces[k, active[a], basis] += taps[basis, D + t - 1 - position]
+
+
+@jit(fastmath=FASTMATH)
+def begin_drive(p: Population, taps: Any, t: int, active: Any) -> None:
+    """W_0 . R_t and mean . R_t of exponentials, where weights or means are new; from then on they recur."""
+    filtered, weights = p.filtered, p.weights
+    K, n_basis, n = filtered.shape
+    traces = np.empty((K, p.size, n_basis), dtype=taps.dtype)
+    traces_at(p, taps, t, active, traces)
+    filtered[:] = 0
+    for k in range(K):
+        for j in range(p.size):
+            for basis in range(n_basis):
+                trace, start = traces[k, j, basis], np.uint64(basis * n)
+                if trace != 0:
+                    for i in range(np.uint64(n)):
+                        filtered[k, basis, i] += trace * weights[j, start + i]
+    if p.mean.shape[0]:
+        p.mean_filtered[:] = 0
+        for j in range(p.size):
+            for basis in range(n_basis):
+                p.mean_filtered[basis] += p.mean[j, basis] * traces[0, j, basis]
 
 
 @jit(fastmath=FASTMATH)
@@ -366,47 +430,157 @@ def _turn(taps: Any, time: int, turned: Any) -> None:
 
 
 @jit(fastmath=FASTMATH)
-def recursive_products(p: Population, taps: Any, decay: Any, time: int, t: int, whole: Any, counts: Any) -> None:
-    """The same for exponentials, of all steps of the window, while nothing has left their memory."""
+def recursive_products(
+    p: Population, synapses: Bank, time: int, t: int, whole: Any, counts: Any, left_counts: Any, active: Any
+) -> None:
+    """The same for exponentials, of all steps of the window: from the products with R_{t-1} to those with R_t.
+
+    With x the spikes of step t - 1 and y those that leave, of step t - 1 - D,
+
+        R_t = decay R_{t-1} + gain x - leaving y,      R_s . R_t = decay R_s . R_{t-1} + gain R_s . x - leaving R_s . y,
+
+    where R_s . x and R_s . y follow from the counts by the same recursion over s, from the window's first step on.
+    """
+    taps, recursion = synapses.taps, synapses.recursion
     n_basis, D = taps.shape
-    bits, all_products, by_basis, squares = p.bits, p.products, p.by_basis, p.squares
-    K = all_products.shape[0]
-    newest, oldest = D + t - 1, D + t - time  # positions of spikes
-    trace = np.zeros(K, dtype=taps.dtype)
-    cross = np.zeros((n_basis, K, K), dtype=taps.dtype)
+    bits, products, by_basis, squares = p.bits, p.products, p.by_basis, p.squares
+    K = products.shape[0]
+    newest, leaves = D + t - 1, time > D  # the position of x; that of y is t - 1
+    oldest = 0 if leaves else D + t - time  # before it there is nothing
+    begins = np.zeros((2, n_basis, K), dtype=taps.dtype)  # R_s . x and R_s . y of the window's first step
+    ends = np.zeros((2, n_basis, K, K), dtype=taps.dtype)  # and of step t - 1
+    together = np.zeros((3, K, K), dtype=taps.dtype)  # x . x', y . x' and y . y'
     for k in range(K):
         for c in range(t * K):
-            all_products[k, c] = 0
+            products[k, c] = 0
+        count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
+        _first_products(p, list_active(bits, newest * K + k, active), active, begins[0])
+        if leaves:
+            count_pairs(bits, (t - 1) * K + k, 0, (newest + 1) * K, whole, left_counts)
+            _first_products(p, list_active(bits, (t - 1) * K + k, active), active, begins[1])
+        for other in range(K):
+            together[0, k, other] = counts[newest * K + other]
+            if leaves:
+                together[1, k, other] = left_counts[newest * K + other]
+                together[2, k, other] = left_counts[(t - 1) * K + other]
         for basis in range(n_basis):
             for other in range(K):  # the newest column begins with R_{t-1} . R_{t-1}
                 by_basis[k, basis, (t - 1) * K + other] = squares[basis, k, other]
-    for k in range(K):
-        count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
-        for basis in range(n_basis):
-            fade, tap = decay[basis], taps[basis, 0]
-            for other in range(K):
-                trace[other] = 0  # R_s . x_{t-1}, from the first spike on
-            for position in range(oldest, newest):
-                if position >= D:
-                    for other in range(K):
-                        c = (position - D) * K + other
-                        by_basis[k, basis, c] = fade * by_basis[k, basis, c] + tap * trace[other]
-                        all_products[k, c] += by_basis[k, basis, c]
-                for other in range(K):
-                    trace[other] = fade * trace[other] + tap * counts[position * K + other]
-            for other in range(K):
-                c = (t - 1) * K + other
-                by_basis[k, basis, c] = fade * by_basis[k, basis, c] + tap * trace[other]
-                all_products[k, c] += by_basis[k, basis, c]
-                # |R_t|^2 = fade^2 |R_{t-1}|^2 + fade tap (R_{t-1} . x'_{t-1} + R'_{t-1} . x_{t-1}) + tap^2 x . x'
-                cross[basis, k, other] += fade * tap * trace[other]
-                cross[basis, other, k] += fade * tap * trace[other]
-                together = tap * tap * counts[newest * K + other]
-                squares[basis, k, other] = fade * fade * squares[basis, k, other] + together
+            decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
+            _recur_products(
+                decay, gain, leaving if leaves else taps.dtype.type(0), D, t, K, counts, left_counts,
+                begins[0, basis], begins[1, basis], by_basis[k, basis], products[k],
+            )  # fmt: skip
+            ends[0, basis, k] = begins[0, basis]
+            ends[1, basis, k] = begins[1, basis]
     for basis in range(n_basis):
+        decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
         for k in range(K):
             for other in range(K):
-                squares[basis, k, other] += cross[basis, k, other]
+                # R_t . R'_t = decay R_t . R'_{t-1} + gain R_t . x' - leaving R_t . y'
+                before, with_x, with_y = by_basis[k, basis, (t - 1) * K + other], ends[0, basis], ends[1, basis]
+                x_x, y_x = together[0, k, other], together[1, k, other]
+                x_y, y_y = together[1, other, k], together[2, k, other]
+                of_x = decay * with_x[other, k] + (gain * x_x - leaving * y_x)
+                of_y = decay * with_y[other, k] + (gain * x_y - leaving * y_y)
+                squares[basis, k, other] = decay * before + (gain * of_x - leaving * of_y)
+
+
+@jit(fastmath=FASTMATH)
+def _first_products(p: Population, n_active: int, active: Any, begins: Any) -> None:
+    """R_s . x of the window's first step, (n_basis, K_p), for the spikes x of the active sources."""
+    first_traces = p.first_traces
+    K, _, n_basis = first_traces.shape
+    for basis in range(n_basis):
+        for other in range(K):
+            total = first_traces.dtype.type(0)
+            for a in range(n_active):
+                total += first_traces[other, active[a], basis]
+            begins[basis, other] = total
+
+
+@jit(fastmath=FASTMATH)
+def _recur_products(
+    decay: Any,
+    gain: Any,
+    leaving: Any,
+    D: int,
+    t: int,
+    K: int,
+    counts: Any,
+    left_counts: Any,
+    with_x: Any,
+    with_y: Any,
+    by_basis: Any,
+    products: Any,
+) -> None:
+    """One basis, one compartment: with_x and with_y (K,) go from the window's first step to step t - 1."""
+    if K == 1:
+        x, y = with_x[0], with_y[0]
+        for s in range(t - 1):
+            product = decay * by_basis[s] + (gain * x - leaving * y)
+            by_basis[s] = product
+            products[s] += product
+            x = decay * x + (gain * counts[D + s] - leaving * counts[s])
+            if leaving != 0:
+                y = decay * y + (gain * left_counts[D + s] - leaving * left_counts[s])
+        with_x[0], with_y[0] = x, y
+    else:
+        for s in range(t - 1):
+            before, now = np.uint64(s * K), np.uint64((D + s) * K)
+            for other in range(np.uint64(K)):
+                product = decay * by_basis[before + other] + (gain * with_x[other] - leaving * with_y[other])
+                by_basis[before + other] = product
+                products[before + other] += product
+                with_x[other] = decay * with_x[other] + (gain * counts[now + other] - leaving * counts[before + other])
+            if leaving != 0:
+                for other in range(np.uint64(K)):
+                    new, old = left_counts[now + other], left_counts[before + other]
+                    with_y[other] = decay * with_y[other] + (gain * new - leaving * old)
+    for other in range(K):
+        c = (t - 1) * K + other
+        by_basis[c] = decay * by_basis[c] + (gain * with_x[other] - leaving * with_y[other])
+        products[c] += by_basis[c]
+
+
+@jit(fastmath=FASTMATH)
+def begin_recursive_products(p: Population, synapses: Bank, t: int, active: Any) -> None:
+    """Make what :func:`recursive_products` keeps from step to step, for step t, from the spikes alone.
+
+    A recursion takes off what it has put in, and what rounding makes of the difference stays. It fades as the filter
+    does; where that is slowly, beginning anew with each window bounds it, whatever the length of a stream.
+    """
+    taps, recursion = synapses.taps, synapses.recursion
+    n_basis, D = taps.shape
+    bits, products, by_basis = p.bits, p.products, p.by_basis
+    K = products.shape[0]
+    traces_at(p, taps, 0, active, p.first_traces)
+    present = np.empty_like(p.first_traces)
+    traces_at(p, taps, t, active, present)
+    products[:] = 0
+    product = np.empty((K, n_basis), dtype=taps.dtype)
+    for other in range(K):
+        for k in range(K):
+            for basis in range(n_basis):
+                first = square = taps.dtype.type(0)
+                for j in range(p.size):
+                    first += present[k, j, basis] * p.first_traces[other, j, basis]
+                    square += present[k, j, basis] * present[other, j, basis]
+                product[k, basis], p.squares[basis, k, other] = first, square
+        for s in range(t):
+            for k in range(K):
+                for basis in range(n_basis):
+                    by_basis[k, basis, s * K + other] = product[k, basis]
+                    products[k, s * K + other] += product[k, basis]
+                    product[k, basis] *= recursion.decay[basis]
+            for sign, position, factor in ((1, D + s, recursion.gain), (-1, s, recursion.leaving)):
+                n_active = list_active(bits, position * K + other, active)
+                for k in range(K):
+                    for basis in range(n_basis):
+                        together = taps.dtype.type(0)
+                        for a in range(n_active):
+                            together += present[k, active[a], basis]
+                        product[k, basis] += sign * factor[basis] * together
 
 
 @jit(fastmath=FASTMATH)
@@ -440,7 +614,8 @@ def advance(
 ) -> None:
     """Steps ``first`` to ``last`` - 1 of what is given; there is room for them in the window."""
     # Local names, so that the loops below touch plain arrays.
-    taps, decay, recursive, has_local = w.taps, w.decay, w.recursive, w.has_local
+    synapses, soma, has_local = w.synapses, w.soma, w.has_local
+    taps, recursive = synapses.taps, synapses.recursive
     post, potentials, gram, scaled, bias = w.post, w.potentials, w.gram, w.scaled, w.bias
     own_trace, somatic_trace, somatic, virtual = w.own_trace, w.somatic_trace, w.somatic, w.virtual
     fired, probabilities, factors, segment = w.fired, w.probabilities, w.factors, w.segment
@@ -474,7 +649,7 @@ def advance(
 
     for p in populations:
         if p.of_inputs and p.size:
-            take_in_ahead(p, inputs, first, last, clock[0], D + place[0], active)
+            take_in_ahead(p, synapses, inputs, first, last, clock[0], D + place[0], active, w.left)
     for step in range(first, last):
         time, t, begin = clock[0], place[0], place[1]
         clamped = clamped_steps[step]
@@ -489,16 +664,11 @@ def advance(
         for p in populations:
             if p.size == 0:
                 continue
-            if time > 0:
+            if time > 0 and not recursive:
                 if not p.of_inputs:
-                    take_in(p, taps, decay, recursive, time, D + t - 1, active)
-                elif recursive:
-                    _recur(taps, decay, p.impulse[(time - 1) % len(p.impulse)], p.filtered)
-                if recursive:
-                    recursive_products(p, taps, decay, time, t, whole, counts)
-                else:
-                    finite_products(p, taps, time, t, begin, whole, counts, turned)
-            drive(p, taps, recursive, time, t, potentials)
+                    take_in(p, synapses, time, D + t - 1, active, w.left)
+                finite_products(p, taps, time, t, begin, whole, counts, turned)
+            drive(p, synapses, time, t, potentials)
 
         # What was learned since then: eta sum_s a_s (R_s . R_t), the bias with a trace of 1.
         if begin < t:
@@ -606,20 +776,18 @@ def advance(
         # Remember the spikes: in the traces that the next step sees, and as bits.
         _remember(fired, w.history, w.history_bits)
         for k in range(K):
-            for basis in range(somatic_trace.shape[1]):
-                _look_up(w.history, k, w.somatic_table, basis, somatic_trace[k, basis])
-            for basis in range(n_basis):
-                trace, row = own_trace[k, basis], spikes[step, k]
-                if recursive:
-                    fade, tap = decay[basis], taps[basis, 0]
-                    for i in range(n):
-                        trace[i] = fade * trace[i] + (tap if row[i] else zero)
-                else:
-                    _look_up(w.history, k, w.synaptic_table, basis, trace)
+            _trace(soma, w.somatic_table, w.history, w.past, k, time, spikes[step, k], somatic_trace[k])
+            _trace(synapses, w.synaptic_table, w.history, w.past, k, time, spikes[step, k], own_trace[k])
+            w.past[time % len(w.past), k] = spikes[step, k]
         for p in populations:
             for k in range(0 if p.of_inputs or not p.size else 1 if p.shared else K):
                 column = D + t if p.shared else (D + t) * K + k
                 pack(spikes[step, k, p.first : p.first + p.size], p.bits, column)
+            if recursive and p.size:
+                if not p.of_inputs:
+                    take_in(p, synapses, time + 1, D + t, active, w.left)
+                recur(p, synapses.recursion, time + 1)
+                recursive_products(p, synapses, time + 1, t + 1, whole, counts, w.left_counts, active)
         clock[0] = time + 1
         place[0] = t + 1
 
@@ -800,6 +968,25 @@ def _remember(fired: Any, histories: Any, bits: int) -> None:
                 bit = longer >> bits
 
 
+@jit(fastmath=FASTMATH)
+def _trace(bank: Bank, table: Any, histories: Any, past: Any, k: int, time: int, spikes: Any, trace: Any) -> None:
+    """Traces (n_basis, n) of the neurons' own spikes for the next step: by recursion, or by the table of ``tables.py``.
+
+    ``spikes`` (n,) are those of this step; ``past`` does not have them yet, the ``histories`` have.
+    """
+    n_basis, n = trace.shape
+    if bank.recursive:
+        left = past[(time - bank.taps.shape[1]) % len(past), k]
+        for basis in range(n_basis):
+            decay, gain = bank.recursion.decay[basis], bank.recursion.gain[basis]
+            leaving = bank.recursion.leaving[basis]
+            for i in range(n):
+                trace[basis, i] = decay * trace[basis, i] + (gain * spikes[i] - leaving * left[i])
+        return
+    for basis in range(n_basis):
+        _look_up(histories, k, table, basis, trace[basis])
+
+
 @jit()
 def _look_up(histories: Any, k: int, table: Any, basis: int, trace: Any) -> None:
     """Traces (n,) of compartment k, by the table of ``tables.py``."""
@@ -819,7 +1006,7 @@ def changes(w: Window, n_hidden: int, a: Any) -> None:
     post, accumulated, signal, fading = w.post, w.accumulated, w.signal, w.fading
     visible_factor, hidden_factor, has_local, eta = w.visible_factor, w.hidden_factor, w.has_local, w.learning_rate
     n, K = w.fired.shape
-    zero = w.taps.dtype.type(0)
+    zero = post.dtype.type(0)
     for k in range(K):
         own = signal[:, k].copy()
         for s in range(w.place[1], w.place[0]):
@@ -843,13 +1030,12 @@ def changes(w: Window, n_hidden: int, a: Any) -> None:
 
 
 @jit(fastmath=FASTMATH)
-def write_back(
-    p: Population, taps: Any, decay: Any, recursive: bool, t: int, begin: int, a: Any, segment: Any, active: Any
-) -> None:
+def write_back(p: Population, synapses: Bank, t: int, begin: int, a: Any, segment: Any, active: Any) -> None:
     """weights += sum_s a_s (R_s - mean), from a (M * K_p, n_neurons) of the population's own compartments.
 
     Spike by spike; what the mean makes of it is one product of two vectors.
     """
+    taps = synapses.taps
     n_basis, D = taps.shape
     K, n = p.impulse.shape[1], a.shape[1]
     first, last = begin, D + t - 1  # positions of the spikes that traces of the window contain
@@ -857,8 +1043,8 @@ def write_back(
     feeds_all, weights = p.feeds.all(), p.weights
     start, place = np.empty(p.size + 1, dtype=np.intp), np.empty(p.size, dtype=np.intp)
     for k in range(K):
-        if recursive:
-            _filter_backwards(taps, decay, begin, D, K, k, a, change)
+        if synapses.recursive:
+            _filter_backwards(synapses.recursion, begin, t, D, K, k, a, change)
         else:
             _filter_finite(taps, begin, t, K, k, a, change)
         # The spikes source by source, so that each row of the weights is worked on once.
@@ -948,29 +1134,38 @@ def _filter_finite(taps: Any, begin: int, t: int, K: int, k: int, a: Any, change
 
 
 @jit(fastmath=FASTMATH)
-def _filter_backwards(taps: Any, decay: Any, begin: int, D: int, K: int, k: int, a: Any, change: Any) -> None:
-    """The same for exponentials, while nothing has left their memory: a recursion from the newest spike back."""
-    n_basis, n = taps.shape[0], a.shape[1]
-    for position in range(begin + len(change) - 1, begin - 1, -1):
-        total = change[position - begin]
-        newest = position == begin + len(change) - 1
-        after = total if newest else change[position - begin + 1]
-        m = position - D + 1
-        row = a[max(m, 0) * K + k]
-        for basis in range(n_basis):
-            tap = taps[basis, 0] if m >= begin else taps.dtype.type(0)
-            fade = taps.dtype.type(0) if newest else decay[basis]
-            for i in range(n):
-                total[basis * n + i] = fade * after[basis * n + i] + tap * row[i]
+def _filter_backwards(recursion: Recursion, begin: int, t: int, D: int, K: int, k: int, a: Any, change: Any) -> None:
+    """The same for exponentials, a recursion from the newest spike back: c_p = decay c_{p+1} + gain a - leaving a'.
+
+    The step after that of the spike is the first that sees it; D steps later it has left.
+    """
+    n_basis, n = len(recursion.decay), a.shape[1]
+    for basis in range(n_basis):
+        decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
+        left, right = np.uint64(basis * n), np.uint64((basis + 1) * n)
+        for place in range(len(change) - 1, -1, -1):
+            row = change[place]
+            if place == len(change) - 1:
+                row[left:right] = 0
+            else:
+                after = change[place + 1]
+                for i in range(left, right):
+                    row[i] = decay * after[i]
+            comes = begin + place - D + 1
+            if comes >= begin:
+                come = a[comes * K + k]
+                for i in range(np.uint64(n)):
+                    row[left + i] += gain * come[i]
+            if comes + D < t:
+                gone = a[(comes + D) * K + k]
+                for i in range(np.uint64(n)):
+                    row[left + i] -= leaving * gone[i]
 
 
 @jit(fastmath=FASTMATH)
-def take_in_again(p: Population, taps: Any, decay: Any, recursive: bool, time: int, t: int, active: Any) -> None:
-    """What the filters hold, with the weights as they are now; the newest spikes of neurons are not yet taken in."""
-    D = taps.shape[1]
-    if recursive:
-        p.filtered[:] = 0
-    for back in range(min(D, time), 1, -1):
-        take_in(p, taps, decay, recursive, time - back + 1, D + t - back, active)
-    if p.of_inputs and time > 0:  # the newest inputs were taken in ahead, but for the recursion
-        take_in(p, taps, decay, False, time, D + t - 1, active)
+def take_in_again(p: Population, synapses: Bank, time: int, t: int, active: Any, left: Any) -> None:
+    """What finite filters hold, with the weights as they are now; the newest spikes of neurons are not yet taken in."""
+    D = synapses.taps.shape[1]
+    newest = 1 if p.of_inputs else 2  # inputs were taken in ahead
+    for back in range(min(D, time), newest - 1, -1):
+        take_in(p, synapses, time - back + 1, D + t - back, active, left)

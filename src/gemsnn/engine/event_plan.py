@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.engine.firing import CircuitTable, circuit_table
+from gemsnn.engine.recursion import Bank, bank
 from gemsnn.engine.tables import HistoryFormat, history_format, trace_table
 from gemsnn.model import Network
+from gemsnn.model.filters import Filter
 
 MOST_PARTS = 8  # populations, and segments: a graph of more parts has another form
 
@@ -34,9 +36,8 @@ class Plan(NamedTuple):
     segments: NDArray[np.intp]  # (n_segments, 3): first row, last row, class
     own_source: NDArray[np.bool_]  # (n_neurons,)
     reaches: NDArray[np.bool_]  # (n_visible, n_hidden)
-    taps: NDArray[Any]  # (n_basis, D)
-    decay: NDArray[Any]  # (n_basis,): of exponentials
-    exponential: bool
+    synapses: Bank
+    soma: Bank
     synaptic_table: NDArray[Any]
     somatic_table: NDArray[Any]
     history: HistoryFormat
@@ -79,7 +80,6 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
         return None
     history = history_format(network.memory)
     synaptic, somatic = network.synaptic_filter, network.somatic_filter
-    decay = np.ones(1) if synaptic.decay is None else synaptic.decay
     return Plan(
         sources=tuple(sources),
         segments=np.array(
@@ -87,14 +87,20 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
         ),
         own_source=filled[own, n_inputs + own] & ~topology.mask[own, n_inputs + own],
         reaches=np.ascontiguousarray(topology.mask[n_hidden:, n_inputs : n_inputs + n_hidden]),
-        taps=synaptic.taps.astype(dtype),
-        decay=decay.astype(dtype),
-        exponential=synaptic.decay is not None,
-        synaptic_table=trace_table(synaptic.taps, history, dtype),
-        somatic_table=trace_table(somatic.taps, history, dtype),
+        synapses=bank(synaptic, dtype),
+        soma=bank(somatic, dtype),
+        synaptic_table=_table(synaptic, history, dtype),
+        somatic_table=_table(somatic, history, dtype),
         history=history,
         circuits=circuit_table(network.circuits),
     )
+
+
+def _table(filter_: Filter, history: HistoryFormat, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Of traces; empty for a recursion, which needs none."""
+    if filter_.decay is not None:
+        return np.zeros((0, 1, filter_.n_basis), dtype=dtype)
+    return trace_table(filter_.taps, history, dtype)
 
 
 def _runs(rows: NDArray[np.bool_], first: int, last: int) -> list[tuple[int, int]]:

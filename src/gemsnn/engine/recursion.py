@@ -31,5 +31,21 @@ def recursion(bank: Filter, dtype: np.dtype[Any]) -> Recursion | None:
         return None
     decay, gain = bank.decay.astype(dtype), bank.taps[:, 0].astype(dtype)
     # What is left of a spike after D steps of the rounded decay, so that nothing stays behind.
-    leaving = gain.astype(np.float64) * decay.astype(np.float64) ** bank.duration
+    left = decay.astype(np.float64) ** bank.duration
+    left[left < np.finfo(dtype).eps / 10] = 0  # below the precision of what it would be taken off
+    leaving = gain.astype(np.float64) * left
     return Recursion(decay, gain, leaving.astype(dtype))
+
+
+class Bank(NamedTuple):
+    """A bank of filters, as kernels read it: exponentials are recursions, others are computed by their taps."""
+
+    taps: NDArray[Any]  # (n_basis, D)
+    recursive: bool
+    recursion: Recursion  # zeros where there is none
+
+
+def bank(filter_: Filter, dtype: np.dtype[Any]) -> Bank:
+    """The filters in an engine's precision."""
+    found, nothing = recursion(filter_, dtype), np.zeros(filter_.n_basis, dtype=dtype)
+    return Bank(filter_.taps.astype(dtype), found is not None, found or Recursion(nothing, nothing, nothing))

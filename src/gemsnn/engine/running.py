@@ -17,21 +17,12 @@ from numpy.typing import NDArray
 
 from gemsnn.engine.firing import CircuitTable, circuit_table, compete, sigmoid, winner
 from gemsnn.engine.jit import FASTMATH, jit
-from gemsnn.engine.recursion import Recursion, recursion
+from gemsnn.engine.recursion import Bank, Recursion, bank
 from gemsnn.engine.rows import gather as gather_rows
 from gemsnn.engine.synapses import is_sparse, synapse_lists
 from gemsnn.model import Network, Parameters
-from gemsnn.model.filters import Filter
 
 Array = NDArray[Any]
-
-
-class Bank(NamedTuple):
-    """A bank of filters: exponentials are recursions, others are computed by their taps."""
-
-    taps: Array  # (n_basis, D) f
-    recursive: bool
-    recursion: Recursion  # zeros where there is none
 
 
 class Listed(NamedTuple):
@@ -98,7 +89,7 @@ def arrange(network: Network, parameters: Parameters) -> Weights:
             by_source[network.n_inputs + own, :, own] += parameters.somatic
         rows = by_source.reshape(n_sources, n_basis * n)
         listed = Listed(np.zeros(0, np.intp), np.zeros(0, np.int32), np.zeros((0, n_basis), dtype))
-    soma = _bank(network.somatic_filter, dtype)
+    soma = bank(network.somatic_filter, dtype)
     n_recursive = 0 if in_rows or not soma.recursive else len(soma.taps)
     n_lags = 0 if in_rows or soma.recursive else soma.taps.shape[1]
     of_lags = network.somatic_filter.taps.T @ parameters.somatic.T.astype(np.float64)  # (D, n)
@@ -108,18 +99,13 @@ def arrange(network: Network, parameters: Parameters) -> Weights:
         n_inputs=network.n_inputs,
         n_feeding=n_feeding,
         bias=parameters.bias.copy(),
-        synapses=_bank(network.synaptic_filter, dtype),
+        synapses=bank(network.synaptic_filter, dtype),
         soma=soma,
         somatic=np.array(parameters.somatic.T[:n_recursive], order="C"),
         somatic_lags=of_lags[:n_lags].astype(dtype),
         memory=network.memory,
         circuits=circuit_table(network.circuits),
     )
-
-
-def _bank(filter_: Filter, dtype: np.dtype[Any]) -> Bank:
-    found, nothing = recursion(filter_, dtype), np.zeros(filter_.n_basis, dtype=dtype)
-    return Bank(filter_.taps.astype(dtype), found is not None, found or Recursion(nothing, nothing, nothing))
 
 
 def silence(weights: Weights, n_compartments: int) -> Past:
