@@ -181,10 +181,13 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
             dask: Any = importlib.import_module("distributed")
         except ImportError:
             raise ConfigError("--scheduler needs Dask: pip install 'gemsnn[cluster]'") from None
+        except Exception as error:  # it reads its settings, such as the file that DASK_CONFIG names
+            raise ConfigError(f"--scheduler {scheduler}: Dask cannot start: {' '.join(str(error).split())}") from None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told below, in one line
+        _check_encryption(scheduler, dask)
         try:
             client = dask.Client(scheduler, timeout=10, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
+        except Exception as error:  # of many kinds: a wrong address, nobody there, no certificate, no encryption
             raise ConfigError(f"--scheduler {scheduler}: no Dask scheduler answers there ({error})") from None
         with client:
             n_workers = len(client.scheduler_info()["workers"])
@@ -210,6 +213,21 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
                     yield Ended(futures[future].name, "failed", f"{type(problem).__name__}: {problem}")
 
     return execute
+
+
+def _check_encryption(scheduler: str, dask: Any) -> None:
+    """Dask would notice as well, but its client then hangs for a while when it ends, and prints a traceback."""
+    try:
+        found = dask.Security().get_connection_args("client")
+    except Exception as error:  # no such file, or no certificate in it
+        raise ConfigError(f"--scheduler {scheduler}: Dask's certificates cannot be read: {error}") from None
+    if scheduler.startswith("tls://") and found.get("ssl_context") is None:
+        raise ConfigError(
+            f"--scheduler {scheduler}: TLS needs a certificate; name it in Dask's settings (distributed.comm.tls), for "
+            "example in a file that DASK_CONFIG names"
+        )
+    if scheduler.startswith("tcp://") and found.get("require_encryption"):
+        raise ConfigError(f"--scheduler {scheduler}: Dask's settings require encryption; give a tls:// address")
 
 
 def sweep(runs: Sequence[Work], execute: Executor, watch: Any) -> list[Ended]:
