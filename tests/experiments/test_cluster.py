@@ -164,10 +164,8 @@ def test_with_tls_only_who_holds_the_certificate_is_served(
     import dask
     import yaml
 
-    subprocess.run(
-        ["openssl", *"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=gemsnn -keyout key.pem -out cert.pem".split()],
-        cwd=tmp_path, check=True, capture_output=True,
-    )  # fmt: skip
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=gemsnn -keyout key.pem -out cert.pem"
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
     both = {"cert": str(tmp_path / "cert.pem"), "key": str(tmp_path / "key.pem")}
     tls = {"ca-file": both["cert"], "scheduler": both, "worker": both, "client": both}
     (tmp_path / "dask.yaml").write_text(yaml.dump({"distributed": {"comm": {"require-encryption": True, "tls": tls}}}))
@@ -188,7 +186,7 @@ def test_with_tls_only_who_holds_the_certificate_is_served(
                 do(address.replace("tls", "tcp"))
             assert {end.status for end in do(address)} == {"done"}
     with (
-        dask.config.set({"distributed.comm.tls.client.cert": str(tmp_path / "nowhere.pem")}),
+        dask.config.set({**mine, "distributed.comm.tls.ca-file": str(tmp_path / "nowhere.pem")}),
         pytest.raises(ConfigError, match="certificates cannot be read"),
     ):
         next(iter(on_cluster("tls://127.0.0.1:1")([])))
