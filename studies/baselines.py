@@ -39,8 +39,8 @@ from gemsnn.experiments.data import check_usable
 from gemsnn.training.randomness import hold_out
 from gemsnn.training.shift import DEFAULT_SHIFT, moved
 
-PENALTIES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1)  # C: the smaller, the stronger
-COPIES = 4  # moved copies of each recording that logistic regression learns from
+PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2)  # C: the smaller, the stronger
+COPIES = 3  # moved copies of each recording that logistic regression learns from
 EVALUATION_BATCH = 256
 VALIDATION_FRACTION = 0.1  # as gemsnn's
 
@@ -312,8 +312,8 @@ def convolutional(
     *,
     learning_rate: float = 2e-3,
     batch_size: int = 32,
-    epochs: int = 60,
-    patience: int = 15,
+    epochs: int = 40,
+    patience: int = 10,
     shift: int = DEFAULT_SHIFT,
 ) -> Result:
     """A small convolutional network on the pictures that a recording's events add up to: not spiking, an upper mark."""

@@ -2,8 +2,8 @@
 
     python studies/classifier.py --out study --n-mnist DIR --page docs/choosing-settings.md
 
-The default settings and the other methods on four sets of data first; then answers before the end, accuracy against
-spikes, one setting at a time, and how long to learn. All of it can be killed at any time and goes on with the same
+The default settings and the other methods on four sets of data first; then answers before the end, one setting at a
+time, accuracy against spikes, and how long to learn. All of it can be killed at any time and goes on with the same
 command. The page is written after every part, from what there is.
 """
 
@@ -50,10 +50,11 @@ def main(given: Sequence[str] | None = None) -> None:
         "the default settings": lambda: part("main"),
         "other methods": lambda: others(list(settings.SPLITS), baselines.MAIN),
         "answers before the end": lambda: anytime.main(["--out", str(out), *jobs]),
+        "one setting at a time": lambda: part("rows"),
         "accuracy against spikes": lambda: part("curve"),
         "snnTorch's accuracy against spikes": lambda: others(["n-mnist-10"], penalised),
-        "one setting at a time": lambda: part("rows"),
         "how long to learn": lambda: part("budget"),
+        "one setting at a time, simulated": lambda: part("simulated rows"),
     }.items():
         print(f"== {what}, after {(time.monotonic() - begin) / 60:.0f} minutes", flush=True)
         do()

@@ -1,6 +1,6 @@
 """Which settings make a good classifier: the defaults, and each setting changed on its own.
 
-    python studies/settings.py --out study --n-mnist DIR [--parts main rows curve budget]
+    python studies/settings.py --out study --n-mnist DIR [--parts main rows curve budget "simulated rows"]
 
 ``DIR`` holds N-MNIST's ``Train/<digit>/<id>.bin``; without it only simulated digits are used. A run learns from one
 split's training recordings exactly as ``gemsnn train`` does, and is judged on that split's test recordings with the
@@ -85,9 +85,10 @@ Plan = dict[str, tuple[int, tuple[str, ...]]]
 ROWS = tuple(name for name in SETTINGS if name != "default" and name not in CURVE and name not in TIMES)
 PARTS: dict[str, Plan] = {
     "main": {name: (splits, ("default",)) for name, splits in SPLITS.items()},
-    "rows": {"n-mnist-10": (3, ROWS), "simulated-10": (2, ROWS)},
+    "rows": {"n-mnist-10": (3, ROWS)},
     "curve": {"n-mnist-10": (3, tuple(CURVE))},
-    "budget": {name: (1, ("default", *TIMES)) for name in BUDGETS},
+    "budget": {name: (1, ("default", HALF, *([TWICE] if n < 10_000 else []))) for name, n in BUDGETS.items()},
+    "simulated rows": {"simulated-10": (1, ROWS)},
 }
 
 

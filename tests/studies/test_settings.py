@@ -28,6 +28,7 @@ PARTS = {
     "rows": {"n-mnist-10": (1, ("paper", "merged polarities", "no target rate"))},
     "curve": {"n-mnist-10": (1, ("target rate 0.1",))},
     "budget": {"simulated-10-of-100": (1, ("default", settings.HALF))},
+    "simulated rows": {"simulated-012": (1, ("no target rate",))},
 }
 
 
@@ -67,7 +68,7 @@ def test_one_command_from_runs_to_the_page(study: Path, capsys: pytest.CaptureFi
     command = ["--out", str(study), "--n-mnist", str(study), "--jobs", "1"]
     classifier.main(command)
     measured = {path: path.stat().st_mtime_ns for path in study.rglob("measured/*.json")}
-    assert len(measured) == (3 + 3 + 1 + 2) + 3 + 3  # runs, logistic regression, answers before the end
+    assert len(measured) == (3 + 3 + 1 + 2 + 1) + 3 + 3  # runs, logistic regression, answers before the end
     classifier.main(command)
     assert {path: path.stat().st_mtime_ns for path in study.rglob("measured/*.json")} == measured  # nothing twice
     page.main([str(study), "--page", str(copy), "--readme", str(readme)])
