@@ -44,6 +44,14 @@ def stop_file(folder: Path) -> Path:
     return folder / "stop"
 
 
+def remove_stop_file(folder: Path) -> None:
+    """Ours is empty; one that holds something is somebody else's."""
+    file = stop_file(folder)
+    if file.is_symlink() or (file.exists() and (file.is_dir() or file.stat().st_size)):
+        raise ConfigError(f"{file}: a file of this name tells a sweep to stop, but this is none of ours; move it away")
+    file.unlink(missing_ok=True)
+
+
 def note_file(run: Work) -> Path:
     """Where a worker says how far a run is."""
     return run.folder / "progress" / f"{run.name}.json"
