@@ -190,3 +190,11 @@ def test_with_tls_only_who_holds_the_certificate_is_served(
         pytest.raises(ConfigError, match="certificates cannot be read"),
     ):
         next(iter(on_cluster("tls://127.0.0.1:1")([])))
+
+
+@pytest.mark.parametrize(
+    "address", ["", "x", "tcp://", "tcp://:::", "tcp://h:99999", "http://h:80", "inproc://x", "h:1"]
+)
+def test_an_address_that_is_none_is_told_at_once(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"give an address such as tcp://HOST:8786"):
+        next(iter(on_cluster(address)([])))

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from gemsnn._version import __version__
 from gemsnn.common.described import described
@@ -184,7 +185,7 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
         except Exception as error:  # it reads its settings, such as the file that DASK_CONFIG names
             raise ConfigError(f"--scheduler {scheduler}: Dask cannot start: {' '.join(str(error).split())}") from None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told below, in one line
-        _check_encryption(scheduler, dask)
+        _check_address(scheduler, dask)
         try:
             client = dask.Client(scheduler, timeout=10, set_as_default=False)
         except Exception as error:  # of many kinds: a wrong address, nobody there, no certificate, no encryption
@@ -215,8 +216,15 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
     return execute
 
 
-def _check_encryption(scheduler: str, dask: Any) -> None:
+def _check_address(scheduler: str, dask: Any) -> None:
     """Dask would notice as well, but its client then hangs for a while when it ends, and prints a traceback."""
+    try:
+        parts = urlsplit(scheduler)
+        fits = parts.scheme in ("tcp", "tls") and bool(parts.hostname) and bool(parts.port)
+    except ValueError:  # a port that is no number, or too large
+        fits = False
+    if not fits:
+        raise ConfigError(f"--scheduler {scheduler}: give an address such as tcp://HOST:8786 or tls://HOST:8786")
     try:
         found = dask.Security().get_connection_args("client")
     except Exception as error:  # no such file, or no certificate in it
