@@ -10,30 +10,31 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from judging import N_BINS
 from rich.console import Console
-from settings import N_BINS, data_file, folder, run_name
+from settings import SPLITS, data_file, folder, run_name
 
-from gemsnn import metrics, predict_anytime
+from gemsnn import metrics
 from gemsnn.errors import GemsnnError
 from gemsnn.events import open_prepared
 from gemsnn.experiments import Measurement, answers, carry_out, failures, own_folder
 from gemsnn.training import RunDirectory, load_model
 
-COMPARTMENTS = 20
-CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+CONFIDENCES = (0.8, 0.9, 0.95, 0.99)
 MIN_STEPS = 4  # a tenth of a second of MNIST-DVS: before, nothing has moved
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the study")
     parser.add_argument("--jobs", type=int, help="models at a time; as many as cores, if not given")
-    arguments = parser.parse_args()
-    trained = [run for run in answers(folder(arguments.out)) if run["setting"] == "default"]
+    arguments = parser.parse_args(given)
+    trained = [run for run in answers(folder(arguments.out)) if run["setting"] == "default" and run["data"] in SPLITS]
     if not trained:
         sys.exit(f"error: {arguments.out}: no model of the default settings here; run studies/settings.py first")
     where = arguments.out / "anytime"
@@ -56,7 +57,7 @@ def measurement(where: Path, name: str, split: int) -> Measurement:
 
 def model_file(where: Path, name: str, split: int) -> Path:
     run = RunDirectory(folder(where.parent) / "runs" / run_name(name, "default", split))
-    return run.model_path("final")
+    return run.find_model()
 
 
 def measure(where: Path, data: str, split: int, weights: str) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def measure(where: Path, data: str, split: int, weights: str) -> dict[str, Any]:
     with open_prepared(data_file(where.parent, data, split)) as prepared:
         inputs, labels = prepared.test.read(range(len(prepared.test))), prepared.test.labels[:]
         bin_ms = prepared.preprocessing.bin_us / 1000 if prepared.preprocessing else 1.0
-    anytime = predict_anytime(model.network, model.parameters, inputs, COMPARTMENTS, decoder="per-step", seed=1)
+    anytime = model.predict_anytime(inputs)
     T, spikes = inputs.shape[1], anytime.hidden_spikes.sum(axis=1).mean()
     rules = []
     for confidence in CONFIDENCES:

@@ -1,16 +1,16 @@
-"""Tables and figures of docs/choosing-settings.md, from what the studies measured.
+"""Tables and figures of docs/choosing-settings.md, from what the studies measured; and README's table of accuracies.
 
-    python studies/page.py study --page docs/choosing-settings.md
+    python studies/page.py study --page docs/choosing-settings.md [--readme README.md]
 
 Writes the text between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->`` anew, and the pictures beside the page;
-everything else in the page is left alone.
+everything else in the page is left alone. What has not been measured yet is left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from settings import DIGITS, SETTINGS
+from baselines import PENALTIES_ON_SPIKES
+from settings import BUDGETS, CURVE, HALF, ROWS, TWICE
 
 from gemsnn.common.words import plus_minus
 from gemsnn.experiments import answers
@@ -28,40 +29,48 @@ from gemsnn.experiments.statistics import estimate
 Runs = list[dict[str, Any]]
 NAMES = {
     "simulated-012": "simulated 0/1/2",
-    "simulated-012-fresh": "simulated 0/1/2, fresh splits",
     "simulated-10": "simulated, ten digits",
     "n-mnist-012": "N-MNIST 0/1/2",
     "n-mnist-10": "N-MNIST, ten digits",
 }
-MOST = "20"  # compartments at inference
-OTHERS = (
-    ("logistic regression on counts", "logistic"),
-    ("snnTorch", "snntorch"),
-    ("snnTorch, shift", "snntorch-shift"),
-)
-LIMIT = 25  # points of accuracy that the figure has room for
+GEMSNN = "gemsnn, defaults"
+METHODS = {"snntorch": "snnTorch", "logistic": "logistic regression", "cnn": "convolutional network"}
+COLOURS = {
+    GEMSNN: "#1f6feb",
+    "snnTorch": "#d9730d",
+    "logistic regression": "#8a8a8a",
+    "convolutional network": "#c0c0c0",
+}
+AIMS = {"simulated-012": (98.5, 0.015), "simulated-10": (97.0, 0.012), "n-mnist-10": (93.0, 0.03)}  # accuracy, ECE
+LAST_EPOCH = 0.5  # points that the last epoch may be worse than the best
+LIMIT = 12  # points of accuracy that the figure has room for
 
 
-def main() -> None:
+def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", type=Path, help="folder of the study")
     parser.add_argument("--page", type=Path, required=True, help="page to write into")
-    arguments = parser.parse_args()
-    runs, baselines, anytime = (answers(arguments.study / name) for name in ("settings", "baselines", "anytime"))
+    parser.add_argument("--readme", type=Path, help="file with a block called accuracy to write into as well")
+    arguments = parser.parse_args(given)
+    runs, others, anytime = (answers(arguments.study / name) for name in ("settings", "baselines", "anytime"))
     text = arguments.page.read_text()
-    for name, table in {
-        "settings": lambda: settings_table(runs),
-        "decoders": lambda: decoders_table(runs),
-        "compartments": lambda: compartments_table(runs),
-        "epochs": lambda: epochs_table(runs),
-        "others": lambda: others_table(runs, baselines),
-        "stopping": lambda: stopping_table(anytime),
+    for name, block in {
+        "others": others_table(runs, others),
+        "aims": aims_table(runs, others),
+        "settings": settings_table(runs),
+        "curve": curve_table(runs, others),
+        "budget": budget_table(runs),
+        "decoders": decoders_table(runs),
+        "stopping": stopping_table(anytime),
     }.items():
-        text = put(text, name, table())
+        text = put(text, name, block)
     arguments.page.write_text(text)
+    if arguments.readme:
+        arguments.readme.write_text(put(arguments.readme.read_text(), "accuracy", readme_table(runs, others)))
     folder = arguments.page.parent / "figures"
+    draw_others(runs, others, folder / "settings-others.png")
     draw_settings(runs, folder / "settings-differences.png")
-    draw_epochs(runs, folder / "settings-epochs.png")
+    draw_curve(runs, others, folder / "settings-curve.png")
     draw_anytime(anytime, folder / "settings-anytime.png")
 
 
@@ -72,256 +81,357 @@ def put(text: str, name: str, block: str) -> str:
     return pattern.sub(lambda match: f"{match[1]}\n{block}\n\n{match[2]}", text)
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
+def table(header: list[str], rows: Iterable[list[str]]) -> str:
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def of(runs: Runs, data: str, setting: str) -> Runs:
+def of(runs: Runs, data: str, setting: str = "default") -> Runs:
     return sorted((run for run in runs if (run["data"], run["setting"]) == (data, setting)), key=lambda r: r["split"])
 
 
-def figure_of(decoder: str, name: str, compartments: str = MOST) -> Callable[[dict[str, Any]], float]:
-    return lambda run: run["test"][decoder][compartments][name]
+def by(others: Runs, data: str, method: str) -> Runs:
+    """What a method did on the splits of some data, in their order."""
+    found = (run for run in others if run["method"] == method and re.fullmatch(rf"{data}-\d\.h5", run["data"]))
+    return sorted(found, key=lambda run: run["data"])
 
 
-def interval(values: list[float], scale: float = 1, digits: int = 1) -> str:
+def compared(runs: Runs, others: Runs, data: str) -> dict[str, Runs]:
+    """Runs of each method that was tried on some data."""
+    found = {GEMSNN: of(runs, data), **{title: by(others, data, method) for method, title in METHODS.items()}}
+    return {title: these for title, these in found.items() if these}
+
+
+def value(run: dict[str, Any], name: str) -> float:
+    """``accuracy``, or a path through the tables such as ``test.scaled.ece``."""
+    found: Any = run
+    for part in name.split("."):
+        found = found[part]
+    return float(found)
+
+
+def mean(found: Runs, name: str, scale: float = 1) -> float:
+    return scale * float(np.mean([value(run, name) for run in found]))
+
+
+def interval(found: Runs, name: str, scale: float = 1, digits: int = 1) -> str:
     """Mean and half width of the 95 % interval."""
-    if not values:
-        return ""
-    return plus_minus(estimate(values), scale, digits)
+    return plus_minus(estimate([value(run, name) for run in found]), scale, digits)
 
 
-def decoder_of(setting: str) -> str:
-    """The paper's own; with self-memory the posterior, because single steps then say little; else the default."""
-    return {"paper": "vote", "self-memory on": "likelihood"}.get(setting, "per-step")
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def others_table(runs: Runs, others: Runs) -> str:
+    rows = []
+    for data, name in NAMES.items():
+        for title, found in compared(runs, others, data).items():
+            spikes = mean(found, "hidden_spikes")
+            first = f"**{name}**, {len(found)} splits, {found[0]['n_test']} to test on<br>" if title == GEMSNN else ""
+            rows.append(
+                [
+                    first + title,
+                    interval(found, "test.accuracy", 100),
+                    interval(found, "test.ece", 1, 3),
+                    f"{mean(found, 'test.scaled.ece'):.3f}",
+                    interval(found, "test.nll", 1, 3),
+                    f"{mean(found, 'test.scaled.nll'):.3f}",
+                    f"{spikes:,.0f}" if spikes else "",
+                    f"{mean(found, 'train_seconds'):.0f}",
+                    f"{mean(found, 'answer_seconds.one', 1000):.1f}",
+                    f"{mean(found, 'answer_seconds.batch', 1000):.2f}",
+                ]
+            )
+    header = ["", "accuracy, %", "ECE", "with temperature", "NLL", "with temperature"]
+    return table([*header, "hidden spikes", "s to train", "ms to answer", "ms in a batch"], rows)
+
+
+def aims_table(runs: Runs, others: Runs) -> str:
+    rows = []
+
+    def add(aim: str, found: str, met: bool) -> None:
+        rows.append([aim, found, "yes" if met else "**no**"])
+
+    for data, (accuracy, ece) in AIMS.items():
+        if found := of(runs, data):
+            a, e = mean(found, "test.accuracy", 100), mean(found, "test.ece")
+            add(f"{NAMES[data]}: at least {accuracy:g} %", f"{a:.1f} %", a >= accuracy)
+            add(f"{NAMES[data]}: ECE at most {ece:g}", f"{e:.3f}", e <= ece)
+    for data, name in NAMES.items():
+        if found := of(runs, data):
+            lost = [max(accuracies(run)) - accuracies(run)[-1] for run in found]
+            aim = f"{name}: last epoch at most half a point below the best on test"
+            add(aim, " ".join(f"{one:.1f}" for one in lost), float(np.mean(lost)) <= LAST_EPOCH)
+        both = compared(runs, others, data)
+        if not {GEMSNN, "snnTorch"} <= set(both):
+            continue
+        for what, path, better in (
+            ("accuracy", "test.accuracy", 1),
+            ("ECE", "test.ece", -1),
+            ("ECE with temperature", "test.scaled.ece", -1),
+            ("NLL", "test.nll", -1),
+            ("hidden spikes", "hidden_spikes", -1),
+            ("seconds to train", "train_seconds", -1),
+            ("seconds to answer", "answer_seconds.one", -1),
+        ):
+            ours, theirs = (mean(both[title], path) for title in (GEMSNN, "snnTorch"))
+            met, shown = better * (ours - theirs) >= 0, (shorter(ours), shorter(theirs))
+            if not met:  # level: the splits do not tell the two apart
+                pairs = zip(both[GEMSNN], both["snnTorch"], strict=False)
+                apart = estimate([better * (value(a, path) - value(b, path)) for a, b in pairs])
+                met = apart.high is not None and apart.high >= 0
+                shown = (*shown, "level" if met else "behind")
+            add(
+                f"{name}: {what}, level with snnTorch or ahead",
+                " against ".join(shown[:2]) + "".join(f" ({s})" for s in shown[2:]),
+                met,
+            )
+    return table(["aim", "found", "met"], rows)
+
+
+def shorter(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.3g}"
+
+
+def accuracies(run: dict[str, Any]) -> list[float]:
+    """On the test recordings, after each epoch, %."""
+    return [100 * entry["accuracy"] for entry in run["history"]]
 
 
 def settings_table(runs: Runs) -> str:
     rows = []
-    for data, title in NAMES.items():
-        for setting in SETTINGS:
-            found = of(runs, data, setting)
-            if not found:
-                continue
-            decoder = decoder_of(setting)
-            label = setting if decoder == "per-step" else f"{setting} ({decoder} decoder)"
-            accuracy, ece, nll = (
-                [figure_of(decoder, name)(run) for run in found] for name in ("accuracy", "ece", "nll")
-            )
-            rate = [run["test"][decoder]["1"]["hidden_spikes"] / run["n_steps"] for run in found]
-            cost = [1000 * run["train_processor_seconds"] / (run["epochs"] * run["n_train"]) for run in found]
-            first = f"**{title}**, {len(found)} splits, {found[0]['n_test']} to test on" if setting == "default" else ""
-            rows.append(
-                [
-                    f"{first}<br>{label}" if first else label,
-                    interval(accuracy, 100),
-                    interval(ece, 1, 3),
-                    interval(nll, 1, 3),
-                    interval(rate, 1, 1).split(" ")[0],
-                    f"{np.mean(cost):.0f}",
-                ]
-            )
-    header = ["changed", "accuracy, %", "ECE", "NLL", "hidden spikes per step and compartment", "ms per example"]
-    return table(header, rows)
+    for data in ("n-mnist-10", "simulated-10"):
+        for setting in ("default", *ROWS):
+            if found := of(runs, data, setting):
+                first = f"**{NAMES[data]}**, {len(found)} splits<br>" if setting == "default" else ""
+                cost = [1000 * run["learning_seconds"] / run["presented"] for run in found]
+                rows.append(
+                    [
+                        first + setting,
+                        interval(found, "test.accuracy", 100),
+                        interval(found, "test.ece", 1, 3),
+                        interval(found, "test.nll", 1, 3),
+                        f"{mean(found, 'hidden_spikes'):,.0f}",
+                        f"{np.mean(cost):.1f}",
+                    ]
+                )
+    return table(["changed", "accuracy, %", "ECE", "NLL", "hidden spikes", "ms per example"], rows)
+
+
+def on_curve(runs: Runs, others: Runs, data: str) -> dict[str, list[tuple[str, Runs]]]:
+    """Points of the curves, each method's from few spikes to many."""
+    ours = [("default", of(runs, data)), *((setting, of(runs, data, setting)) for setting in CURVE)]
+    ours.append(("no target rate", of(runs, data, "no target rate")))
+    theirs = [("no penalty", by(others, data, "snntorch"))]
+    theirs += [(f"penalty {p:g}", by(others, data, f"snntorch-{p:g}")) for p in PENALTIES_ON_SPIKES]
+    curves = {GEMSNN: ours, "snnTorch": theirs}
+    return {
+        title: sorted((point for point in points if point[1]), key=lambda point: mean(point[1], "hidden_spikes"))
+        for title, points in curves.items()
+    }
+
+
+def curve_table(runs: Runs, others: Runs) -> str:
+    rows = [
+        [
+            f"{'gemsnn' if title == GEMSNN else title}, {label}",
+            f"{mean(found, 'hidden_spikes'):,.0f}",
+            interval(found, "test.accuracy", 100),
+            interval(found, "test.ece", 1, 3),
+            interval(found, "test.nll", 1, 3),
+        ]
+        for title, points in on_curve(runs, others, "n-mnist-10").items()
+        for label, found in points
+    ]
+    return table(["N-MNIST, ten digits", "hidden spikes", "accuracy, %", "ECE", "NLL"], rows)
+
+
+def budget_table(runs: Runs) -> str:
+    rows = []
+    for data, n in BUDGETS.items():
+        for setting in (HALF, "default", TWICE):
+            if found := of(runs, data, setting):
+                rows.append(
+                    [
+                        f"{n:,} recordings, {setting}",
+                        f"{mean(found, 'presented') / found[0]['n_learned']:.0f}",
+                        f"{mean(found, 'best_epoch'):.0f}",
+                        interval(found, "test.accuracy", 100),
+                        interval(found, "test.ece", 1, 3),
+                        interval(found, "test.nll", 1, 3),
+                        f"{mean(found, 'train_seconds'):.0f}",
+                    ]
+                )
+    return table(["", "epochs", "best by validation", "accuracy, %", "ECE", "NLL", "s to train"], rows)
 
 
 def decoders_table(runs: Runs) -> str:
     rows = []
-    for data, title in NAMES.items():
-        for setting in ("default", "paper"):
-            found = of(runs, data, setting)
-            for decoder in ("per-step", "likelihood", "vote") if found else ():
-                values = ([figure_of(decoder, name)(run) for run in found] for name in ("accuracy", "ece", "nll"))
-                accuracy, ece, nll = values
-                rows.append(
-                    [
-                        f"{title}, {setting}: {decoder}",
-                        interval(accuracy, 100),
-                        interval(ece, 1, 3),
-                        interval(nll, 1, 3),
-                    ]
-                )
-    return table(["decoder", "accuracy, %", "ECE", "NLL"], rows)
-
-
-def compartments_table(runs: Runs) -> str:
-    rows = []
-    for data, title in NAMES.items():
-        found = of(runs, data, "default")
-        for decoder in ("per-step", "vote") if found else ():
-            cells = [
-                f"{interval([figure_of(decoder, 'accuracy', K)(run) for run in found], 100).split(' ')[0]} / "
-                f"{interval([figure_of(decoder, 'ece', K)(run) for run in found], 1, 3).split(' ')[0]}"
-                for K in ("1", "2", "5", "10", "20")
-            ]
-            rows.append([f"{title}: {decoder}", *cells])
-    return table(["accuracy, % / ECE", "1", "2", "5", "10", "20"], rows)
-
-
-def epochs_table(runs: Runs) -> str:
-    rows = []
-    for run in of(runs, "simulated-012", "default") + of(runs, "simulated-012-fresh", "default"):
-        accuracy = [100 * entry["accuracy"] for entry in run["history"]]
-        rows.append(
-            [
-                f"{'fresh ' if run['data'].endswith('fresh') else ''}split {run['split']}",
-                " ".join(f"{value:.1f}" for value in accuracy),
-                f"{max(accuracy):.1f}",
-                f"{accuracy[-1]:.1f}",
-                f"{max(accuracy) - accuracy[-1]:.1f}",
-            ]
-        )
-    return table(["", "test accuracy after each epoch, %", "best", "last", "lost"], rows)
-
-
-def others_table(runs: Runs, baselines: Runs) -> str:
-    rows = []
-    for data, title in NAMES.items():
-        for label, setting, K in (
-            ("gemsnn, default, 1 compartment", "default", "1"),
-            ("gemsnn, default, 20 compartments", "default", "20"),
-            ("gemsnn, ten epochs, 20 compartments", "ten epochs", "20"),
-            ("gemsnn, no shift, 20 compartments", "no shift", "20"),
-            ("gemsnn, paper's rule and vote, 20 compartments", "paper", "20"),
-        ):
-            found, decoder = of(runs, data, setting), decoder_of(setting)
-            if not found:
-                continue
-            names = ("accuracy", "ece", "nll", "hidden_spikes")
-            values = [[figure_of(decoder, name, K)(run) for run in found] for name in names]
-            rows.append(row(f"{title}: {label}", *values, [run["train_processor_seconds"] for run in found]))
-        for label, method in OTHERS:
-            found = [
-                run for run in baselines if run["method"] == method and re.fullmatch(rf"{data}-\d\.h5", run["data"])
-            ]
-            if not found:
-                continue
-            values = [[run[name] for run in found] for name in ("accuracy", "ece", "nll", "hidden_spikes")]
-            rows.append(row(f"{title}: {label}", *values, [run["train_processor_seconds"] for run in found]))
-    header = ["method", "accuracy, %", "ECE", "NLL", "hidden spikes per inference", "seconds to train"]
-    return table(header, rows)
-
-
-def row(
-    label: str, accuracy: list[float], ece: list[float], nll: list[float], spikes: list[float], seconds: list[float]
-) -> list[str]:
-    mean_spikes, mean_seconds = (f"{np.mean(values):,.0f}" if values else "" for values in (spikes, seconds))
-    return [label, interval(accuracy, 100), interval(ece, 1, 3), interval(nll, 1, 3), mean_spikes, mean_seconds]
+    for data, name in NAMES.items():
+        found = of(runs, data)
+        for decoder in ("per-step", "likelihood", "vote") if found else ():
+            of_K = {K: f"decoders.{decoder}.{K}" for K in found[0]["decoders"][decoder]}
+            pairs = [(mean(found, f"{at}.accuracy", 100), mean(found, f"{at}.ece")) for at in of_K.values()]
+            cells = [f"{accuracy:.1f} / {ece:.3f}" for accuracy, ece in pairs]
+            rows.append([f"{name}: {decoder}", *cells])
+    return table(["accuracy, % / ECE", "1 compartment", "5", "20"], rows)
 
 
 def stopping_table(anytime: Runs) -> str:
     rows = []
-    for data, title in NAMES.items():
+    for data, name in NAMES.items():
         found = [run for run in anytime if run["data"] == data]
         if not found:
             continue
-        T = found[0]["n_steps"]
-        rows.append(
-            [
-                f"**{title}**, all {T} steps",
-                interval([run["accuracy"][-1] for run in found], 100),
-                interval([run["ece"][-1] for run in found], 1, 3),
-                f"{T * found[0]['bin_ms']:.0f}",
-                "",
-                "",
-            ]
-        )
+        T, bin_ms = found[0]["n_steps"], found[0]["bin_ms"]
+        accuracy = 100 * np.mean([run["accuracy"][-1] for run in found])
+        rows.append([f"**{name}**, to the end", f"{accuracy:.1f}", "", f"{T * bin_ms:.0f}", "", ""])
         for i, rule in enumerate(found[0]["stopping"]):
             rules = [run["stopping"][i] for run in found]
-            steps = float(np.mean([entry["steps"] for entry in rules]))
-            saved = 1 - np.mean(
-                [entry["hidden_spikes"] / run["hidden_spikes"] for entry, run in zip(rules, found, strict=True)]
-            )
+            steps = mean(rules, "steps")
+            spared = [
+                1 - entry["hidden_spikes"] / run["hidden_spikes"] for entry, run in zip(rules, found, strict=True)
+            ]
+            off = np.mean([abs(entry["mean_confidence"] - entry["accuracy"]) for entry in rules])
             rows.append(
                 [
                     f"stop at {rule['confidence']:g}",
-                    interval([entry["accuracy"] for entry in rules], 100),
-                    f"{np.mean([abs(entry['mean_confidence'] - entry['accuracy']) for entry in rules]):.3f}",
-                    f"{steps * found[0]['bin_ms']:.0f}",
+                    f"{mean(rules, 'accuracy', 100):.1f}",
+                    f"{off:.3f}",
+                    f"{steps * bin_ms:.0f}",
                     f"{100 * (1 - steps / T):.0f} %",
-                    f"{100 * saved:.0f} %",
+                    f"{100 * np.mean(spared):.0f} %",
                 ]
             )
-    header = ["rule", "accuracy, %", "confidence off by", "ms seen", "time saved", "hidden spikes saved"]
+    return table(["", "accuracy, %", "confidence off by", "ms seen", "time saved", "hidden spikes saved"], rows)
+
+
+def readme_table(runs: Runs, others: Runs) -> str:
+    rows = []
+    for data, name in NAMES.items():
+        found = compared(runs, others, data)
+        if not found:
+            continue
+        cells = []
+        for title in (GEMSNN, *METHODS.values()):
+            these = found.get(title, [])
+            cells.append(f"{mean(these, 'test.accuracy', 100):.1f} %, {mean(these, 'test.ece'):.3f}" if these else "")
+        for path in ("hidden_spikes", "train_seconds"):
+            pair = [f"{mean(found[title], path):,.0f}" for title in (GEMSNN, "snnTorch") if title in found]
+            cells.append(" / ".join(pair))
+        rows.append([name, *cells])
+    header = ["", "gemsnn", *METHODS.values(), "hidden spikes, gemsnn / snnTorch", "s to train, gemsnn / snnTorch"]
     return table(header, rows)
+
+
+# ---- figures ---------------------------------------------------------------------------------------------------------
+
+
+def draw_others(runs: Runs, others: Runs, path: Path) -> None:
+    """Four panels, the lower the better: mistakes, calibration error, hidden spikes, time to train."""
+    figure, axes = plt.subplots(1, 4, figsize=(13, 3.6), layout="constrained")
+    panels: tuple[tuple[str, Callable[[dict[str, Any]], float]], ...] = (
+        ("mistakes, %", lambda run: 100 * (1 - run["test"]["accuracy"])),
+        ("calibration error", lambda run: run["test"]["ece"]),
+        ("hidden spikes per answer", lambda run: run["hidden_spikes"]),
+        ("seconds to train", lambda run: run["train_seconds"]),
+    )
+    tried = [data for data in NAMES if compared(runs, others, data)]
+    width = 0.2
+    for axis, (title, measure) in zip(axes, panels, strict=True):
+        for group, data in enumerate(tried):
+            found = compared(runs, others, data)
+            shown = [title for title in COLOURS if title in found and np.mean([measure(r) for r in found[title]]) > 0]
+            for place, method in enumerate(shown):
+                values = [measure(run) for run in found[method]]
+                x = group + (place - (len(shown) - 1) / 2) * width
+                axis.bar(x, np.mean(values), 0.9 * width, color=COLOURS[method])
+                axis.plot([x] * len(values), values, ".", ms=3, color="black", alpha=0.5)
+        axis.set_title(title, fontsize=11)
+        axis.set_xticks(
+            range(len(tried)),
+            [NAMES[data].replace(" 0/1/2", "\n0/1/2").replace(", ", "\n") for data in tried],
+            fontsize=8,
+        )
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.margins(x=0.02)
+    axes[3].set_yscale("log")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
+    figure.legend(handles, COLOURS, loc="outside upper center", ncols=4, frameon=False, title="the lower the better")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
 
 
 def draw_settings(runs: Runs, path: Path) -> None:
     """Difference of each setting to the default, split by split."""
-    figure, axes = plt.subplots(1, 2, figsize=(11, 6.5), sharey=True, layout="constrained")
-    names = [name for name in SETTINGS if name != "default"]
-    drawn = [data for data in NAMES if any(run["data"] == data and run["setting"] != "default" for run in runs)]
-    colours = dict(zip(drawn, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False))
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.8), sharey=True, layout="constrained")
+    drawn = {"n-mnist-10": "#1f6feb", "simulated-10": "#d9730d"}
     for axis, measure, scale in zip(axes, ("accuracy", "ece"), (100, 1), strict=True):
-        for place, setting in enumerate(names):
-            for shift, data in enumerate(drawn):
-                base = {run["split"]: figure_of("per-step", measure)(run) for run in of(runs, data, "default")}
-                changed = {
-                    run["split"]: figure_of(decoder_of(setting), measure)(run) for run in of(runs, data, setting)
-                }
+        for place, setting in enumerate(ROWS):
+            for shift, (data, colour) in enumerate(drawn.items()):
+                base, changed = (
+                    {run["split"]: scale * run["test"][measure] for run in of(runs, data, name)}
+                    for name in ("default", setting)
+                )
                 both = sorted(set(base) & set(changed))
-                if both:
-                    found = estimate([scale * (changed[split] - base[split]) for split in both])
-                    error = 0.0 if found.high is None else found.high - found.mean
-                    y, colour = -place - 0.18 * (shift - 1.5), colours[data]
-                    if found.mean < -LIMIT:
-                        axis.plot(-LIMIT, y, "<", ms=6, color=colour)
-                        axis.annotate(plus_minus(found, digits=0), (-LIMIT + 1, y), va="center", fontsize=7)
-                    else:
-                        axis.errorbar(found.mean, y, xerr=error, fmt="o", ms=4, color=colour, capsize=2)
+                if not both:
+                    continue
+                differences = [changed[split] - base[split] for split in both]
+                middle, y = float(np.mean(differences)), -place - 0.25 * (shift - 0.5)
+                if middle < -LIMIT:
+                    axis.plot(-LIMIT, y, "<", ms=6, color=colour)
+                    axis.annotate(f"{middle:.0f}", (-LIMIT + 0.6, y), va="center", fontsize=7)
+                else:
+                    axis.plot([min(differences), max(differences)], [y, y], color=colour, lw=1.5)
+                    axis.plot(middle, y, "o", ms=5, color=colour)
         axis.axvline(0, color="grey", lw=0.8)
         axis.set_xlabel("accuracy less the default's, points" if measure == "accuracy" else "ECE less the default's")
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_yticks([-place for place in range(len(names))], names)
-    axes[0].set_xlim(-LIMIT - 1, axes[0].get_xlim()[1])
-    for data in drawn:
-        axes[1].plot([], [], "o", color=colours[data], label=NAMES[data])
-    axes[1].legend(frameon=False, loc="lower right")
+    axes[0].set_yticks([-place for place in range(len(ROWS))], ROWS)
+    axes[0].set_xlim(left=-LIMIT - 1)
+    for data, colour in drawn.items():
+        axes[1].plot([], [], "o-", color=colour, label=NAMES[data])
+    axes[1].legend(frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
-def draw_epochs(runs: Runs, path: Path) -> None:
+def draw_curve(runs: Runs, others: Runs, path: Path) -> None:
+    """Accuracy and calibration error against hidden spikes."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     for axis, measure, scale in zip(axes, ("accuracy", "ece"), (100, 1), strict=True):
-        for setting, label, colour in (
-            ("default", "default, per-step decoder", "tab:blue"),
-            ("paper", "paper's rule, vote", "tab:red"),
-            ("constant step, no average", "default, constant step, no average", "tab:orange"),
-        ):
-            for i, run in enumerate(of(runs, "simulated-012", setting)):
-                epochs = [entry["epoch"] for entry in run["history"]]
-                values = [scale * entry[measure] for entry in run["history"]]
-                axis.plot(epochs, values, "o-", ms=3, color=colour, alpha=0.8, label=None if i else label)
-        axis.set(xlabel="epoch", ylabel="test accuracy, %" if measure == "accuracy" else "test ECE")
+        for title, points in on_curve(runs, others, "n-mnist-10").items():
+            x = [mean(found, "hidden_spikes") for _, found in points]
+            y = [mean(found, f"test.{measure}", scale) for _, found in points]
+            axis.plot(x, y, "o-", ms=5, color=COLOURS[title], label=title.split(",")[0])
+            for (label, _), *place in zip(points, x, y, strict=True):
+                if label == "default" or (label == "no penalty" and measure == "accuracy"):
+                    axis.annotate(label, place, xytext=(4, -11), textcoords="offset points", fontsize=8)
+        axis.set(xlabel="hidden spikes per answer", xscale="log")
+        axis.set_ylabel("test accuracy, %" if measure == "accuracy" else "test ECE")
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize=8)
+    if axes[0].lines:
+        axes[0].legend(frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
 def draw_anytime(anytime: Runs, path: Path) -> None:
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
-    for data, colour in zip(DIGITS, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False):
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    for data, colour in zip(NAMES, plt.rcParams["axes.prop_cycle"].by_key()["color"], strict=False):
         found = [run for run in anytime if run["data"] == data]
         if not found:
             continue
-        seconds = (np.arange(found[0]["n_steps"]) + 1) * found[0]["bin_ms"] / 1000
-        for axis, measure, scale in zip(axes[:2], ("accuracy", "ece"), (100, 1), strict=True):
+        seen = 100 * (np.arange(found[0]["n_steps"]) + 1) / found[0]["n_steps"]
+        for axis, measure, scale in zip(axes, ("accuracy", "ece"), (100, 1), strict=True):
             curves = scale * np.array([run[measure] for run in found])
-            axis.plot(seconds, curves.mean(axis=0), color=colour, label=NAMES[data])
-            axis.fill_between(seconds, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.15, lw=0)
-        steps = np.array([[rule["steps"] for rule in run["stopping"]] for run in found]) / found[0]["n_steps"]
-        accuracy = 100 * np.array([[rule["accuracy"] for rule in run["stopping"]] for run in found])
-        axes[2].plot(100 * steps.mean(axis=0), accuracy.mean(axis=0), "o-", ms=4, color=colour)
-        axes[2].axhline(100 * np.mean([run["accuracy"][-1] for run in found]), color=colour, lw=0.8, ls=":")
-    axes[0].set(xlabel="time seen, s", ylabel="test accuracy, %", xscale="log")
-    axes[1].set(xlabel="time seen, s", ylabel="ECE", xscale="log")
-    axes[2].set(xlabel="share of the recording seen when stopping, %", ylabel="test accuracy, %")
-    for axis in axes:
+            axis.plot(seen, curves.mean(axis=0), color=colour, label=NAMES[data])
+            axis.fill_between(seen, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.15, lw=0)
+    for axis, label in zip(axes, ("test accuracy, %", "test ECE"), strict=True):
+        axis.set(xlabel="share of the recording seen, %", ylabel=label)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize=8)
+    if anytime:
+        axes[0].legend(frameon=False, fontsize=8, loc="lower right")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -53,6 +53,16 @@ def test_training_goes_on_where_the_output_is_full(data_file, tmp_path):
     assert done.stderr.splitlines()[-1] == "gemsnn: going on without output (No space left on device)"
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_training_goes_on_where_input_or_output_are_closed(data_file, tmp_path, closed):
+    """No file of ours may take the place of a closed output: whatever is printed would end up in it."""
+    command = f'exec {" ".join(GEMSNN)} train --data "{data_file}" --out "{tmp_path}/run" {" ".join(QUICK)} {closed}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stdout + done.stderr
+    assert RunDirectory(tmp_path / "run").read_summary()
+
+
 def test_names_that_are_no_text_and_names_with_markup_are_shown(data_file, tmp_path):
     for name in (b"odd-\xff", b"odd-\x7f-\x1b[31m", b"[/red][bold]odd"):
         folder = os.fsencode(tmp_path) + b"/" + name

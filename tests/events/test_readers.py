@@ -234,3 +234,30 @@ def test_times_at_both_ends_of_what_a_number_holds_are_put_in_order(tmp_path):
     file = tmp_path / "far.csv"
     file.write_text(f"t,x,y,p\n{2**63 - 1},1,1,1\n{-(2**63)},2,2,0\n")
     assert read_recording(file)["x"].tolist() == [2, 1]
+
+
+FAR_LETTERS = """
+import sys
+from pathlib import Path
+from gemsnn import DataError
+from gemsnn.events import read_text
+for number in range(0x10000, 0x110000, 0x800):
+    Path(sys.argv[1]).write_text(f"t,x,y,p\\n1,2,3,1\\n2{chr(number)},4,5,0\\n", encoding="utf-8")
+    try:
+        print("read", read_text(sys.argv[1]))
+    except DataError:
+        pass
+Path(sys.argv[1]).write_text("t,x,y,p,what\\n# größer 𝟜\\n1,2,3,1,\U0010ffff\\n", encoding="utf-8")
+print(read_text(sys.argv[1]))
+"""
+
+
+def test_letters_from_the_far_end_of_unicode_end_in_an_error_and_not_the_process(tmp_path: Path) -> None:
+    """NumPy reads memory that is not its own there, which is not always noticed: two processes, hundreds of letters."""
+    import subprocess
+    import sys
+
+    for _ in range(2):
+        command = [sys.executable, "-c", FAR_LETTERS, str(tmp_path / "far.csv")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "[(2, 3, 1, 1)]\n", "")

@@ -233,7 +233,7 @@ def test_a_varied_camera_is_another_for_every_seed_and_the_same_for_the_same_see
     assert np.array_equal(first, simulate_recording(image, 1, vary=Variation()))
     assert not np.array_equal(first[:50], simulate_recording(image, 1)[:50])
     drawn = [Variation().draw(MNIST_DVS_SCALE_4, np.random.default_rng(seed)) for seed in range(200)]
-    for name in ("threshold_on", "period", "row_swing", "centre_row", "scale", "turned", "dark", "noise_rate"):
+    for name in ("threshold_on", "period", "row_swing", "centre_row", "scale", "turned", "dark", "edge_level"):
         values = np.array([getattr(camera, name) for camera in drawn])
         assert len(set(values)) == 200, name
         around = np.median(values) - getattr(MNIST_DVS_SCALE_4, name)
@@ -245,6 +245,17 @@ def test_no_variation_is_the_camera_itself_but_for_its_specimen() -> None:
     still = Variation().scaled(0.0).draw(MNIST_DVS_SCALE_4, np.random.default_rng(0))
     assert still.model_copy(update={"sensor_seed": MNIST_DVS_SCALE_4.sensor_seed}) == MNIST_DVS_SCALE_4
     assert Variation().draw(N_MNIST, np.random.default_rng(0)).saccades != N_MNIST.saccades
+
+
+def test_strokes_are_thicker_where_less_brightness_counts_as_white() -> None:
+    image = mnist_images()[0][0]
+
+    def reach(edge_level: float) -> int:
+        """Pixels that a zero passes."""
+        events = simulate_recording(image, 0, changed(noise_rate=0.0, edge_level=edge_level))
+        return len(np.unique(events[["x", "y"]]))
+
+    assert reach(0.1) > reach(0.35) > reach(0.8)
 
 
 def test_a_turned_picture_is_turned_and_a_slanted_one_leans() -> None:

@@ -24,16 +24,20 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::R
 
 
 @contextmanager
-def cluster(folder: Path, n_workers: int) -> Iterator[tuple[str, list[subprocess.Popen], subprocess.Popen]]:
+def cluster(
+    folder: Path, n_workers: int, settings: Path | None = None
+) -> Iterator[tuple[str, list[subprocess.Popen], subprocess.Popen]]:
     """The scheduler's address, the worker processes, and the scheduler's own."""
     folder.mkdir()
     file = folder / "scheduler.json"
+    env = os.environ if settings is None else {**os.environ, "DASK_CONFIG": str(settings)}
 
     def start(module: str, *arguments: str) -> subprocess.Popen:
         command = [sys.executable, "-m", f"distributed.cli.{module}", "--scheduler-file", str(file), *arguments]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, env=env)
 
-    scheduler = start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    how = ["--protocol", "tcp" if settings is None else "tls", "--dashboard-address", "127.0.0.1:0"]
+    scheduler = start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", *how)
     workers = []
     try:
         while not file.exists():
@@ -152,3 +156,45 @@ def test_a_killed_scheduler_is_one_message_and_a_new_one_goes_on(
     with cluster(tmp_path / "two", 1) as (address, _, _):
         ended = sweep(runs, on_cluster(address), Watch(Console(file=io.StringIO()), runs))
     assert {end.status for end in ended} == {"done"}
+
+
+def test_with_tls_only_who_holds_the_certificate_is_served(
+    tmp_path: Path, tiny_protocol: Protocol, tiny_data: Path
+) -> None:
+    import dask
+    import yaml
+
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=gemsnn -keyout key.pem -out cert.pem"
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    both = {"cert": str(tmp_path / "cert.pem"), "key": str(tmp_path / "key.pem")}
+    tls = {"ca-file": both["cert"], "scheduler": both, "worker": both, "client": both}
+    (tmp_path / "dask.yaml").write_text(yaml.dump({"distributed": {"comm": {"require-encryption": True, "tls": tls}}}))
+    mine = {f"distributed.comm.tls.{name}": value for name, value in tls.items()}
+    runs = planned(tiny_protocol, tmp_path, dict.fromkeys(tiny_protocol.seeds, tiny_data))
+
+    def do(address: str) -> list:
+        return sweep(runs, on_cluster(address), Watch(Console(file=io.StringIO()), runs))
+
+    with cluster(tmp_path / "cluster", 1, tmp_path / "dask.yaml") as (address, _, _):
+        assert address.startswith("tls://127.0.0.1:")
+        with pytest.raises(ConfigError, match="TLS needs a certificate"):
+            do(address)
+        with pytest.raises(ConfigError, match="no Dask scheduler answers there"):
+            do(address.replace("tls", "tcp"))
+        with dask.config.set({"distributed.comm.require-encryption": True, **mine}):
+            with pytest.raises(ConfigError, match="require encryption; give a tls:// address"):
+                do(address.replace("tls", "tcp"))
+            assert {end.status for end in do(address)} == {"done"}
+    with (
+        dask.config.set({**mine, "distributed.comm.tls.ca-file": str(tmp_path / "nowhere.pem")}),
+        pytest.raises(ConfigError, match="certificates cannot be read"),
+    ):
+        next(iter(on_cluster("tls://127.0.0.1:1")([])))
+
+
+@pytest.mark.parametrize(
+    "address", ["", "x", "tcp://", "tcp://:::", "tcp://h:99999", "http://h:80", "inproc://x", "h:1"]
+)
+def test_an_address_that_is_none_is_told_at_once(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"give an address such as tcp://HOST:8786"):
+        next(iter(on_cluster(address)([])))

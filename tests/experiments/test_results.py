@@ -61,3 +61,12 @@ def test_other_files_are_refused_by_name(tmp_path) -> None:
         read_results(tmp_path / "other.json")
     with pytest.raises(DataError, match="missing"):
         read_results(tmp_path / "missing.json")
+
+
+@pytest.mark.parametrize(("field", "value"), [("seed", "0"), ("seed", 0.0), ("n_compartments", True), ("config", [])])
+def test_numbers_that_are_texts_are_refused_in_tables_within_tables_too(tmp_path, field, value) -> None:
+    content = to_json(made_up(), [])
+    content["runs"][0][field] = value
+    write_results(tmp_path / "results.json", content)
+    with pytest.raises(DataError, match=f"runs.0.{field}"):
+        read_results(tmp_path / "results.json")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import time
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from gemsnn import ConfigError, DataError
+from gemsnn.common.sealed import seal
 from gemsnn.experiments import Ended, Found, Measurement, planned
 from gemsnn.experiments.display import Watch
 from gemsnn.experiments.sweep import note_file, stop_file
@@ -132,3 +135,44 @@ def test_a_wish_to_stop_becomes_a_file_that_is_gone_at_the_end(runs, tmp_path: P
             pass
     assert not stop_file(tmp_path).exists()
     assert "stopping" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        f'{{"share": {"9" * 400}, "left": 1, "whole": 2, "doing": ""}}',
+        '{"share": NaN, "left": 1, "whole": 2, "doing": ""}',
+        '{"share": 0.5, "left": Infinity, "whole": 2, "doing": ""}',
+        '{"share": 0.5, "left": 1, "whole": NaN, "doing": ""}',
+        "[" * 10_000,
+    ],
+)
+def test_a_note_that_no_worker_wrote_is_only_not_shown(tmp_path, note):
+    run = Measurement("one", print, {}, {"seed": 1}, tmp_path)
+    note_file(run).parent.mkdir()
+    note_file(run).write_text(note)
+    watch = Watch(Console(file=io.StringIO(), width=100), [run])
+    watch._look()
+    watch._console.print(watch._table())
+    assert not watch._notes
+
+
+def test_somebody_elses_file_named_stop_is_not_removed(tmp_path):
+    run = Measurement("one", print, {}, {"seed": 1}, tmp_path)
+    (tmp_path / "stop").write_text("my shopping list")
+    with pytest.raises(ConfigError, match=r"stop: .*none of ours"), Watch(Console(file=io.StringIO()), [run]):
+        pass
+    assert (tmp_path / "stop").read_text() == "my shopping list"
+
+
+@pytest.mark.parametrize("content", [{}, {"arguments": 1, "answer": {}}, {"arguments": {}, "answer": []}])
+def test_a_sealed_file_that_is_no_measurement_is_not_believed(tmp_path, content):
+    run = Measurement("one", print, {}, {"seed": 1}, tmp_path)
+    run.file.parent.mkdir()
+    run.file.write_bytes(seal(content))
+    with pytest.raises(DataError, match="it is no measurement"):
+        run.done()
+    run.file.unlink()
+    os.mkfifo(run.file)
+    with pytest.raises(DataError, match="cannot be read"):
+        run.done()

@@ -11,6 +11,7 @@ from gemsnn import ConfigError
 from gemsnn.inference import DECODERS, AnytimePrediction, recording_key
 from gemsnn.inference.evidence import run_for
 from gemsnn.inference.prediction import read
+from gemsnn.inference.sequences import Sequences
 
 TOPOLOGIES = {
     "paper": gemsnn.Topology.fully_connected(4, 5, 3),
@@ -45,7 +46,9 @@ def test_more_sequences_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = network.init(seed=0)
     inputs = np.random.default_rng(0).integers(0, 2, (50, 5, 4))
     together = gemsnn.predict_anytime(network, parameters, inputs, 3)
-    monkeypatch.setattr("gemsnn.inference.sequences.ROWS", 60)
+    monkeypatch.setattr("gemsnn.inference.sequences.AT_ONCE", 20 * 5 * 3 * network.n_neurons)
+    sizes = [len(piece.places) for piece in Sequences(inputs, 4).pieces(3, network.n_neurons)]
+    assert sizes == [20, 20, 10]
     in_pieces = gemsnn.predict_anytime(network, parameters, inputs, 3)
     for one, other in zip(together, in_pieces, strict=True):
         np.testing.assert_array_equal(one, other)

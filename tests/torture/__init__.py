@@ -10,6 +10,7 @@ minutes are failures, told with their seed.
 """
 
 from torture.checkpoints import Checkpoints
+from torture.doors import Doors
 from torture.kills import Kills
 from torture.networks import Networks
 from torture.prepared import Prepared
@@ -18,4 +19,4 @@ from torture.settings import Settings
 from torture.texts import Texts
 from torture.torture import Torture
 
-TORTURES: tuple[type[Torture], ...] = (Recordings, Prepared, Checkpoints, Texts, Settings, Networks, Kills)
+TORTURES: tuple[type[Torture], ...] = (Recordings, Prepared, Checkpoints, Texts, Settings, Networks, Doors, Kills)

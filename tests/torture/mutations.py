@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import random
 from typing import Any
@@ -45,10 +44,9 @@ def mutated_json(rng: random.Random, value: Any) -> Any:
     """A copy in which one to three things are others, gone, renamed, or exchanged."""
     value = copy.deepcopy(value)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        places = list(_places(value))
-        if not places:
+        if not isinstance(value, dict | list) or not value:
             return rng.choice(ODD_VALUES)
-        holder, key = rng.choice(places)
+        holder, key = _place(rng, value)
         match rng.randrange(8):
             case 0 | 1 | 2 | 3:
                 holder[key] = copy.deepcopy(rng.choice(ODD_VALUES))
@@ -57,9 +55,8 @@ def mutated_json(rng: random.Random, value: Any) -> Any:
             case 5 if isinstance(holder[key], int | float) and not isinstance(holder[key], bool):
                 holder[key] = holder[key] * rng.choice((-1, 2, 0.5)) + rng.choice((-1, 0, 1))
             case 6:
-                other, name = rng.choice(places)
-                with contextlib.suppress(KeyError, IndexError):
-                    holder[key] = copy.deepcopy(other[name])
+                other, name = _place(rng, value)
+                holder[key] = copy.deepcopy(other[name])
             case _ if isinstance(holder, dict):
                 holder[rng.choice(("x", "", "kind", "cls", "position", str(key) + "x"))] = holder[key]
             case _:
@@ -67,9 +64,11 @@ def mutated_json(rng: random.Random, value: Any) -> Any:
     return value
 
 
-def _places(value: Any) -> Any:
-    """Every (container, key) in nested tables and lists."""
-    keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    for key in list(keys):
-        yield value, key
-        yield from _places(value[key])
+def _place(rng: random.Random, value: Any) -> tuple[Any, Any]:
+    """A (container, key) in nested tables and lists: down from the top, at every turn by chance."""
+    while True:
+        key = rng.choice(list(value)) if isinstance(value, dict) else rng.randrange(len(value))
+        inside = value[key]
+        if not isinstance(inside, dict | list) or not inside or rng.random() < 0.15:
+            return value, key
+        value = inside

@@ -1,4 +1,4 @@
-"""Odd graphs, filters, circuits, rules, compartments and streams: both engines compute the same."""
+"""Odd graphs, filters, circuits, rules, means, compartments, streams, completion: both engines compute the same."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from problems import Problem, assert_close, assert_parameters_close, assert_resu
 
 import gemsnn
 from gemsnn.engine import compiled
+from gemsnn.training import Trainer, TrainingConfig
 from torture.torture import Torture
 
 TOLERANCE = 1e-8
@@ -20,50 +21,58 @@ class Networks(Torture):
     name, share = "networks", 0.15
 
     def trial(self, rng: random.Random, counts: Counter[str]) -> None:
-        compiled.FORM = rng.choice((None, "direct", "event"))
+        compiled.FORM = rng.choice((None, "direct", "event", "sparse"))
         try:
             problem = some_problem(rng)
             if compiled.FORM == "event" and not _has_event_form(problem):
                 compiled.FORM = None
-            rng.choice((self.learn, self.in_pieces, self.stream, self.sample))(problem, rng, counts)
+            kinds = (self.learn, self.in_pieces, self.stream, self.sample, self.complete)
+            rng.choices(kinds, (4, 4, 4, 3, 1))[0](problem, rng, counts)
         finally:
             compiled.FORM = None
         counts["networks"] += 1
 
     def learn(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
         uniforms = problem.uniforms(problem.network.n_hidden)
-        fast = problem.learn("compiled", uniforms=uniforms, threads=rng.choice((1, 1, 2)))
-        slow = problem.learn("reference", uniforms=uniforms)
+        means = some_means(rng, problem.network)
+        fast = problem.learn("compiled", uniforms=uniforms, threads=rng.choice((1, 1, 2)), means=means)
+        slow = problem.learn("reference", uniforms=uniforms, means=means)
+        counts["with means taken off"] += means is not None
         try:
             assert_results_close(fast, slow, TOLERANCE)
         except AssertionError:
-            assert_results_close(fast, slow, 10 * sensitivity(problem, slow, uniforms=uniforms))
+            assert_results_close(fast, slow, 10 * sensitivity(problem, slow, uniforms=uniforms, means=means))
             counts["as exact as the problem allows"] += 1
 
     def in_pieces(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
         """Going on from a state is as if there had been no break."""
         if problem.T < 2:
             return self.learn(problem, rng, counts)
-        cut = rng.randrange(1, problem.T)
-        whole = problem.learn("reference", seed=problem.seed)
+        cut, means = rng.randrange(1, problem.T), some_means(rng, problem.network)
+        whole = problem.learn("reference", seed=problem.seed, means=means)
+        counts["with means taken off"] += means is not None
         parameters, state = problem.parameters, None
         for part in (slice(0, cut), slice(cut, None)):
             found = gemsnn.learn(
                 problem.network, parameters, problem.rule, problem.inputs[part], problem.targets[part], problem.K,
-                seed=problem.seed, state=state,
+                seed=problem.seed, state=state, means=means if state is None else None,
             )  # fmt: skip
             parameters, state = found.parameters, found.state
         try:
             assert_parameters_close(parameters, whole.parameters, TOLERANCE)
         except AssertionError:
-            limit = 10 * sensitivity(problem, whole, seed=problem.seed)
+            limit = 10 * sensitivity(problem, whole, seed=problem.seed, means=means)
             assert_parameters_close(parameters, whole.parameters, limit)
             counts["as exact as the problem allows"] += 1
 
     def stream(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
         """Step by step, some steps without a target; looking at the weights changes nothing."""
+        means = some_means(rng, problem.network)
+        counts["with means taken off"] += means is not None
         streams = [
-            gemsnn.Stream(problem.network, problem.parameters, problem.rule, problem.K, problem.seed, engine)
+            gemsnn.Stream(
+                problem.network, problem.parameters, problem.rule, problem.K, problem.seed, engine, means=means
+            )
             for engine in ("compiled", "reference")
         ]
         for t in range(problem.T):
@@ -90,6 +99,31 @@ class Networks(Torture):
             for engine in ("compiled", "reference")
         )
         np.testing.assert_array_equal(fast, slow)
+
+    def complete(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
+        """A part of each example becomes what is desired of the rest, and can be learned and completed."""
+        height, width, T = rng.randint(1, 4), rng.randint(2, 5), rng.choice((1, 3, 20))
+        whole, part = self.folder / "whole.h5", self.folder / "part.h5"
+        draws = np.random.default_rng(problem.seed)
+        spikes = draws.random((4, T, height * width)) < rng.choice((0.0, 0.3, 1.0))
+        gemsnn.events.write_prepared(whole, spikes, [0, 1, 0, 1], grid=(height, width), split=0.5)
+        first = rng.randrange(height * width)
+        how = {"half": rng.choice(("left", "right", "top", "bottom"))} if rng.random() < 0.5 else {"inputs": (0, first)}
+        try:
+            gemsnn.events.complete_prepared(whole, part, **how)  # type: ignore[arg-type]
+        except gemsnn.GemsnnError:  # nothing, or everything, would be desired
+            counts["completions refused"] += 1
+            return
+        with gemsnn.events.open_prepared(part) as data:
+            rule = {"kind": rng.choice(("gem", "mb", "iw", "feedback")), "learning_rate": 1e-3}
+            K = rng.choice((2, 3)) if rule["kind"] == "iw" else rng.choice((1, 2))
+            config = TrainingConfig.make(
+                rule=rule, n_hidden=rng.choice((0, 3)), n_compartments=K, epochs=1, validation_fraction=0.0
+            )
+            trainer = Trainer(config, data)
+            trainer.learn_next()
+            assert np.isfinite(trainer.parameters().bias).all()
+        counts["completions"] += 1
 
 
 def sensitivity(problem: Problem, result: gemsnn.LearnResult, **draws: Any) -> float:
@@ -146,6 +180,14 @@ def some_problem(rng: random.Random) -> Problem:
             if not circuit.silent or rng.random() < 0.6:
                 problem.targets[t, rng.choice(members)] = 1
     return problem
+
+
+def some_means(rng: random.Random, network: gemsnn.Network) -> gemsnn.TraceMeans | None:
+    """Of an example, or none; with few inputs they are what the traces are, so that little is left to learn."""
+    if rng.random() < 0.5 or not network.n_inputs:
+        return None
+    spikes = np.random.default_rng(rng.randrange(10**6)).random((20, network.n_inputs)) < rng.choice((0.05, 0.5, 1.0))
+    return gemsnn.TraceMeans.zero(network).after(network, spikes)
 
 
 def some_filter(rng: random.Random) -> gemsnn.Filter:

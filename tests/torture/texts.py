@@ -1,7 +1,8 @@
-"""Mutated summaries, metrics, results and notes: what is read is what was written, or a `GemsnnError`."""
+"""Mutated texts, from summaries to locks: what is read is what was written, or a `GemsnnError`."""
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections import Counter
@@ -9,15 +10,20 @@ from pathlib import Path
 
 import made_up_results
 import toy
+from rich.console import Console
 
 from gemsnn import GemsnnError
 from gemsnn.common.sealed import SEAL, seal
 from gemsnn.events import open_prepared
-from gemsnn.experiments import judge
+from gemsnn.experiments import Measurement, Protocol, judge
 from gemsnn.experiments.claims import as_records
+from gemsnn.experiments.display import Watch
 from gemsnn.experiments.results import read_results, to_json, write_results
+from gemsnn.experiments.runs import answers
+from gemsnn.experiments.sweep import note_file
 from gemsnn.model import Topology
 from gemsnn.training import RunDirectory, train
+from gemsnn.training.lock import locked
 from torture.mutations import mutated, mutated_json
 from torture.torture import Torture
 
@@ -34,18 +40,27 @@ class Texts(Torture):
         self.run = RunDirectory(folder / "run")
         self.summary, self.metrics = self.run.summary.read_bytes(), self.run.metrics.read_bytes()
         self.known = self.run.read_summary(), self.run.read_metrics()
-        results = made_up_results.made_up()
+        protocol = Protocol.make("full", compartments=(1, 2), seeds=(0, 1))
+        results = made_up_results.made_up(protocol=protocol, n_evaluations=1)
         self.results = folder / "results.json"
         write_results(self.results, to_json(results, as_records(judge(results))))
         self.results_bytes = self.results.read_bytes()
         self.graph = folder / "graph.json"
         Topology.random(3, 4, 2, 0.5).save(self.graph)
         self.graph_bytes = self.graph.read_bytes()
+        self.work = Measurement("one", measure, {"a": 1, "b": [1.5, "x"]}, {"one": 1}, folder)
+        self.work.do(lambda: False, lambda note: None)
+        self.measured = self.work.file.read_bytes()
+        (folder / "progress").mkdir()
+        self.drawn = io.StringIO()
+        self.watch = Watch(Console(file=self.drawn, width=100, force_terminal=True), [self.work])
+        self.lock = folder / "lock"
 
     def trial(self, rng: random.Random, counts: Counter[str]) -> None:
         counts["mutated files"] += 1
         try:
-            rng.choice((self._summary, self._metrics, self._open_metrics, self._results, self._graph))(rng)
+            kinds = (self._summary, self._metrics, self._open_metrics, self._results, self._graph)
+            rng.choice((*kinds, self._measurement, self._note, self._lock))(rng)
             counts["read"] += 1
         except GemsnnError:
             counts["refused"] += 1
@@ -102,3 +117,43 @@ class Texts(Torture):
         content = self.graph_bytes if rng.random() < 0.5 else json.dumps(mutated_json(rng, values)).encode()
         self.graph.write_bytes(mutated(rng, content) if content is self.graph_bytes else content)
         Topology.load(self.graph)
+
+    def _measurement(self, rng: random.Random) -> None:
+        content, _ = self._resealed(rng, self.measured)
+        self.work.file.write_bytes(content)
+        try:
+            if self.work.done():
+                assert isinstance(answers(self.folder), list)
+                self.work.found()
+        finally:
+            self.work.file.write_bytes(self.measured)
+
+    def _note(self, rng: random.Random) -> None:
+        """What workers leave for the display; whatever it is, the table is drawn."""
+        note = {"share": 0.5, "left": 10.0, "whole": 20.0, "doing": "waits"}
+        try:
+            content = json.dumps(mutated_json(rng, note)).encode()
+        except UnicodeEncodeError:
+            content = b""
+        note_file(self.work).write_bytes(content if rng.random() < 0.7 else mutated(rng, json.dumps(note).encode()))
+        self.watch._look()
+        self.watch._console.print(self.watch._table())
+        self.watch._say(", ".join(self.watch._working()))
+        self.drawn.seek(0)
+        self.drawn.truncate()
+
+    def _lock(self, rng: random.Random) -> None:
+        """A text that is not ours is left alone; one of a process that was killed is taken over."""
+        text = b'{"pid": 123, "host": "here", "since": "2026-01-01 00:00:00"}'
+        content = mutated(rng, text)
+        self.lock.write_bytes(content)
+        try:
+            with locked(self.folder):
+                assert content[:8] == text[: min(8, len(content))]
+        except GemsnnError:
+            assert self.lock.read_bytes() == content
+            raise
+
+
+def measure(folder: Path, a: int, b: list[object]) -> dict[str, object]:
+    return {"accuracy": 0.5, "more": {"x": [1, 2.5, None]}}

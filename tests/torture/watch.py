@@ -23,6 +23,7 @@ from pathlib import Path
 from torture.torture import Torture
 
 MOST_FAILURES = 20  # of one torture: then something is wrong at large
+WAITING = 6  # times the patience, for a trial that does nothing but wait
 _PULSE = struct.Struct("<qq")  # the seed at work, and how many trials were begun
 
 
@@ -85,19 +86,31 @@ def _one_child(kind: type[Torture], seconds: float, seed: int, trials: int | Non
 
 
 def _wait(child: subprocess.Popen[bytes], pulse: mmap.mmap, patience: float) -> bool:
-    """Wait for a child; one without a pulse is killed. Whether it was."""
-    last, since = bytes(pulse[:]), time.monotonic()
+    """Wait for a child; one without a pulse is killed. Whether it was.
+
+    Its own processor time counts, so that a busy machine is no hang; a child that only waits is given longer.
+    """
+    last, since, used = bytes(pulse[:]), time.monotonic(), _processor_time(child.pid)
     while child.poll() is None:
         time.sleep(0.05)
         if pulse[:] != last:
-            last, since = bytes(pulse[:]), time.monotonic()
-        elif time.monotonic() - since > patience:
+            last, since, used = bytes(pulse[:]), time.monotonic(), _processor_time(child.pid)
+        elif _processor_time(child.pid) - used > patience or time.monotonic() - since > WAITING * patience:
             child.send_signal(signal.SIGABRT)  # faulthandler tells where it is
             time.sleep(1)
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             return True
     return False
+
+
+def _processor_time(pid: int) -> float:
+    """Seconds that a process, and those of its children that have ended, were at work."""
+    try:
+        times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]
+    except OSError:
+        return 0.0
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def _ended(code: int) -> str:

@@ -46,6 +46,24 @@ def test_the_lock_of_a_dead_process_does_not_block(holder, tmp_path, end):
         assert str(os.getpid()) in (tmp_path / "lock").read_text()
 
 
+@pytest.mark.parametrize("kind", ["text", "link", "pipe", "folder"])
+def test_what_others_keep_under_that_name_is_left_as_it_is(tmp_path, kind):
+    mine, lock = tmp_path / "mine.txt", tmp_path / "lock"
+    mine.write_text("a diary")
+    if kind == "text":
+        lock.write_text("a diary")
+    elif kind == "link":
+        lock.symlink_to(mine)
+    elif kind == "pipe":
+        os.mkfifo(lock)
+    else:
+        lock.mkdir()
+    with pytest.raises((CheckpointError, WriteError), match="lock"), locked(tmp_path):
+        pass
+    assert mine.read_text() == "a diary"
+    assert kind != "text" or lock.read_text() == "a diary"
+
+
 def test_the_lock_can_be_taken_again_and_again(tmp_path):
     for _ in range(3):
         with locked(tmp_path):

@@ -163,3 +163,51 @@ def test_a_sensor_whose_polarities_are_apart_has_two_colours():
     assert heard[0][1]["two_colours"]
     listed = made_up_spikes(7).spikes
     assert heard[2][1]["spikes"] == listed["index"][listed["step"] == 1].tolist()
+
+
+def rude(server, content, read=False):
+    """A client that sends this and hangs up without a word."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.sendall(content)
+        if read:
+            client.recv(1)
+
+
+def test_rude_and_silent_clients_lock_nobody_out_and_leave_no_traces(capfd):
+    page = "<html>" + "x" * 5_000_000
+    with LiveServer(page) as server:
+        host = f"Host: 127.0.0.1:{server.port}\r\n"
+        for _ in range(20):
+            rude(server, b"")
+            rude(server, b"GET / HT")
+            rude(server, f"GET / HTTP/1.1\r\n{host}\r\n".encode(), read=True)  # goes away in the middle of the page
+            rude(server, f"GET /events HTTP/1.1\r\n{host}\r\n".encode())
+            rude(server, b"GET /" + b"a" * 70_000)
+        silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
+        before = threading.active_count()
+        assert ask(server, "/").read() == page.encode()
+        assert before <= 64 + 10
+        for client in silent:
+            client.close()
+        assert ask(server, "/").read() == page.encode()
+    told = capfd.readouterr()
+    assert (told.out, told.err) == ("", "")
+
+
+def test_who_reads_nothing_keeps_nobody_from_closing(monkeypatch):
+    from gemsnn.watching import live
+
+    monkeypatch.setattr(live, "KEPT", 1)
+    monkeypatch.setattr(live, "WAITING", 3)
+    server = LiveServer("page")
+    with server, socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        server.somebody_came.wait(10)
+        (listener,) = server._listeners
+        while not listener.full():
+            server.tell("step", {"much": "x" * 10_000_000})
+        closing = threading.Thread(target=server.__exit__, daemon=True)
+        closing.start()
+        closing.join(20)
+        assert not closing.is_alive()

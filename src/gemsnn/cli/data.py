@@ -186,8 +186,8 @@ def simulate(
     vary: Annotated[
         bool,
         typer.Option(
-            help="Draw camera, path, place, contrast and noise anew for every training recording; those to test on "
-            "keep to the fitted camera."
+            help="Draw camera, path, place, strokes, contrast and noise anew for every training recording; those to "
+            "test on keep to the fitted camera."
         ),
     ] = False,
     workers: Annotated[int | None, typer.Option(help="Threads; all cores if not given.")] = None,

@@ -107,7 +107,7 @@ def train(
         typer.Option(
             help="Passes over the training examples: few examples are shown more often. If not given, training stops "
             "early where validation no longer improves.",
-            show_default="500 / sqrt(examples), at least 5",
+            show_default="500 / sqrt(examples), at least 16",
             rich_help_panel=_LENGTH,
         ),
     ] = None,

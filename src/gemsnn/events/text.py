@@ -31,6 +31,7 @@ def read_text(path: str | PathLike[str]) -> Events:
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: not a text file (byte {error.start})") from None
     first, _, rest = text.partition("\n")
+    text, rest = _ascii(text), _ascii(rest)
     first = first.strip().lstrip("#").strip()
     delimiter = next((sign for sign in ",;\t" if sign in first), None)
     names = [part.strip().strip('"') for part in first.split(delimiter)]
@@ -64,6 +65,11 @@ def _table(text: str, delimiter: str | None, name: str) -> NDArray[np.generic]:
         return np.loadtxt(io.StringIO(text), delimiter=delimiter, ndmin=2)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{name}: not a table of numbers: {error}") from None
+
+
+def _ascii(text: str) -> str:
+    """The text for NumPy, which looks characters up beyond the end of a table: a far one can end the process."""
+    return text.encode("ascii", "replace").decode()
 
 
 def _is_number(text: str) -> bool:

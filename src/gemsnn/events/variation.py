@@ -36,7 +36,9 @@ class Variation(BaseModel):
     tilt: float = Field(default=0.07, ge=0)
     """By how much it is turned and slanted, in radians."""
     contrast: float = Field(default=0.3, ge=0)
-    """Light of black, and half as much the brightness that counts as white: how thick strokes are."""
+    """Light of black."""
+    stroke: float = Field(default=1.0, ge=0)
+    """How thick strokes are: the log-odds of the brightness that counts as white."""
     latency: float = Field(default=0.2, ge=0)
     """Time constants and refractory time."""
     noise: float = Field(default=0.8, ge=0)
@@ -59,7 +61,7 @@ class Variation(BaseModel):
         speed = times(1.0, self.speed)
         begin = self.start * dvs.period * rng.standard_normal()
         slower = times(1.0, self.latency)
-        level = times(dvs.edge_level, self.contrast / 2)
+        level = near(math.log(dvs.edge_level / (1 - dvs.edge_level)), self.stroke)
         return dvs.model_copy(
             update={
                 "threshold_on": times(dvs.threshold_on * threshold, self.threshold / 2),
@@ -81,7 +83,7 @@ class Variation(BaseModel):
                 "turned": near(dvs.turned, self.tilt),
                 "slanted": near(dvs.slanted, self.tilt),
                 "dark": min(times(dvs.dark, self.contrast), 0.9),
-                "edge_level": min(level, 0.9),
+                "edge_level": 1 / (1 + math.exp(-level)),
                 "tau_on_us": dvs.tau_on_us * slower,
                 "tau_off_us": dvs.tau_off_us * slower,
                 "refractory_us": times(dvs.refractory_us, self.latency),

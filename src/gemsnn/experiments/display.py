@@ -17,12 +17,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from gemsnn.common.files import read_regular
 from gemsnn.common.words import duration, printable
 from gemsnn.experiments.runs import Note, Work
-from gemsnn.experiments.sweep import Ended, note_file, stop_file
+from gemsnn.experiments.sweep import Ended, note_file, remove_stop_file, stop_file
 
 POLL_SECONDS = 0.5
 LINE_SECONDS = 30.0
+LONGEST = 1e9  # seconds that anything can be expected to take
 
 
 class Watch:
@@ -42,7 +44,7 @@ class Watch:
         self._begin = self._printed = time.monotonic()
 
     def __enter__(self) -> Self:
-        stop_file(self._folder).unlink(missing_ok=True)
+        remove_stop_file(self._folder)
         self._left_behind = self._read_notes()
         if self._live:
             self._live.start()
@@ -54,7 +56,7 @@ class Watch:
         self._thread.join()
         if self._live:
             self._live.stop()
-        stop_file(self._folder).unlink(missing_ok=True)
+        remove_stop_file(self._folder)
 
     def done_before(self, result: Ended) -> None:
         """Take note of a run that was done before the sweep began."""
@@ -79,9 +81,9 @@ class Watch:
         texts = {}
         for run in self._runs:
             try:
-                text = note_file(run).read_text()
+                text = read_regular(note_file(run)).decode()
                 self._notes[run.name] = _note(text)
-            except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            except (OSError, ValueError, TypeError, KeyError, RecursionError, OverflowError):
                 continue
             texts[run.name] = text
         return texts
@@ -192,5 +194,13 @@ class Watch:
 def _note(text: str) -> Note:
     """A worker's note; anything else is an error."""
     content = json.loads(text)
-    left, whole = (None if content[name] is None else float(content[name]) for name in ("left", "whole"))
-    return Note(min(1.0, max(0.0, float(content["share"]))), left, whole, str(content["doing"]))
+    left, whole = (None if content[name] is None else _between(content[name], LONGEST) for name in ("left", "whole"))
+    return Note(_between(content["share"], 1.0), left, whole, str(content["doing"])[:100])
+
+
+def _between(value: Any, most: float) -> float:
+    """A number from 0 to ``most``; what is none, such as NaN, is a ``ValueError``."""
+    number = float(value)
+    if not 0 <= number <= most:
+        raise ValueError(number)
+    return number

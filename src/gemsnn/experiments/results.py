@@ -258,12 +258,18 @@ class _Evaluation(formats.Evaluation):
     test: _Figures
 
 
-class _Loads(BaseModel):
+class _Strict(BaseModel):
+    """Of each table on its own: Pydantic does not pass this on to tables within."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Loads(_Strict):
     to_neurons: formats.Count
     to_processor: formats.Count
 
 
-class _Run(BaseModel):
+class _Run(_Strict):
     n_compartments: Annotated[int, Field(ge=1)]
     seed: Annotated[int, Field(ge=0)]
     communication: _Loads
@@ -271,7 +277,7 @@ class _Run(BaseModel):
     evaluations: Annotated[list[_Evaluation], Field(min_length=1)]
 
 
-class _Data(BaseModel):
+class _Data(_Strict):
     simulated: bool
     description: str
     n_train: formats.Count
@@ -282,22 +288,20 @@ class _Data(BaseModel):
     split: str
 
 
-class _About(BaseModel):
+class _About(_Strict):
     data: _Data
     commands: list[str]
     versions: dict[str, str]
     when: str
 
 
-class _Failed(BaseModel):
+class _Failed(_Strict):
     name: str
     error: str
 
 
-class _Content(BaseModel):
+class _Content(_Strict):
     """What is relied on of a ``results.json``; the rest follows from it."""
-
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
     version: int
     about: _About

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from gemsnn.common.described import described
-from gemsnn.common.files import write_whole
+from gemsnn.common.files import read_regular, write_whole
 from gemsnn.common.sealed import BrokenSealError, seal, unseal
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events import open_prepared
@@ -220,7 +220,12 @@ def answers(folder: Path) -> list[dict[str, Any]]:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return unseal(file.read_bytes())
+        content = unseal(read_regular(file))
+        if not all(isinstance(content.get(name), dict) for name in ("arguments", "answer")):
+            raise BrokenSealError("it is no measurement")
+        return content
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror or error}") from None
     except BrokenSealError as error:
         raise DataError(f"{file}: cannot be believed: {error}. Remove it, and it is measured again") from None
 

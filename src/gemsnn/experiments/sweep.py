@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from gemsnn._version import __version__
 from gemsnn.common.described import described
@@ -42,6 +43,14 @@ class Ended(NamedTuple):
 def stop_file(folder: Path) -> Path:
     """Its presence tells all workers to save and stop."""
     return folder / "stop"
+
+
+def remove_stop_file(folder: Path) -> None:
+    """Ours is empty; one that holds something is somebody else's."""
+    file = stop_file(folder)
+    if file.is_symlink() or (file.exists() and (file.is_dir() or file.stat().st_size)):
+        raise ConfigError(f"{file}: a file of this name tells a sweep to stop, but this is none of ours; move it away")
+    file.unlink(missing_ok=True)
 
 
 def note_file(run: Work) -> Path:
@@ -173,10 +182,13 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
             dask: Any = importlib.import_module("distributed")
         except ImportError:
             raise ConfigError("--scheduler needs Dask: pip install 'gemsnn[cluster]'") from None
+        except Exception as error:  # it reads its settings, such as the file that DASK_CONFIG names
+            raise ConfigError(f"--scheduler {scheduler}: Dask cannot start: {' '.join(str(error).split())}") from None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told below, in one line
+        _check_address(scheduler, dask)
         try:
             client = dask.Client(scheduler, timeout=10, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
+        except Exception as error:  # of many kinds: a wrong address, nobody there, no certificate, no encryption
             raise ConfigError(f"--scheduler {scheduler}: no Dask scheduler answers there ({error})") from None
         with client:
             n_workers = len(client.scheduler_info()["workers"])
@@ -202,6 +214,28 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
                     yield Ended(futures[future].name, "failed", f"{type(problem).__name__}: {problem}")
 
     return execute
+
+
+def _check_address(scheduler: str, dask: Any) -> None:
+    """Dask would notice as well, but its client then hangs for a while when it ends, and prints a traceback."""
+    try:
+        parts = urlsplit(scheduler)
+        fits = parts.scheme in ("tcp", "tls") and bool(parts.hostname) and bool(parts.port)
+    except ValueError:  # a port that is no number, or too large
+        fits = False
+    if not fits:
+        raise ConfigError(f"--scheduler {scheduler}: give an address such as tcp://HOST:8786 or tls://HOST:8786")
+    try:
+        found = dask.Security().get_connection_args("client")
+    except Exception as error:  # no such file, or no certificate in it
+        raise ConfigError(f"--scheduler {scheduler}: Dask's certificates cannot be read: {error}") from None
+    if scheduler.startswith("tls://") and found.get("ssl_context") is None:
+        raise ConfigError(
+            f"--scheduler {scheduler}: TLS needs a certificate; name it in Dask's settings (distributed.comm.tls), for "
+            "example in a file that DASK_CONFIG names"
+        )
+    if scheduler.startswith("tcp://") and found.get("require_encryption"):
+        raise ConfigError(f"--scheduler {scheduler}: Dask's settings require encryption; give a tls:// address")
 
 
 def sweep(runs: Sequence[Work], execute: Executor, watch: Any) -> list[Ended]:

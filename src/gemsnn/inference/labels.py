@@ -43,7 +43,7 @@ def predict_labels(
     how, K = checked.decoder, checked.n_compartments
     N, C = len(checked.sequences), network.n_visible
     found = LabelPrediction(np.zeros((N, C), dtype=bool), np.zeros((N, C)), np.zeros(N))
-    for places, spikes in checked.sequences.pieces(K):
+    for places, spikes in checked.sequences.pieces(K, network.n_neurons):
         keys = checked.sequences.keys(places, None)
         evidence = run_for_labels(how, network, parameters, spikes, K, seed, keys, threads)
         (state,) = read([how], evidence, (len(places), C, K, 2))

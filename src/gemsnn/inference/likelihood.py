@@ -61,7 +61,7 @@ def log_likelihood(
     for n, one in enumerate(desired):
         network.circuits.check_targets("targets" if sequences.given == "one" else f"targets[{n}]", one)
     estimate = np.zeros(len(sequences))
-    for places, spikes in sequences.pieces(n_samples):
+    for places, spikes in sequences.pieces(n_samples, network.n_neurons):
         clamp = np.array([desired[n] for n in places])
         draws_of = draws(network, n_samples, seed, sequences.keys(places, example), visible=False)
         potential = run(network, parameters, spikes, n_samples, draws_of, clamp, engine, threads).visible_potential

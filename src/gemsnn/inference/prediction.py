@@ -130,7 +130,7 @@ def runs(
 ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
     """Piece by piece, the places of sequences and what running them gives the decoder."""
     K = checked.n_compartments
-    for places, spikes in checked.sequences.pieces(K):
+    for places, spikes in checked.sequences.pieces(K, network.n_neurons):
         given = checked.keys
         keys = checked.sequences.keys(places, None) if given is None else [given[n] for n in places]
         yield places, run_for(checked.decoder, network, parameters, spikes, K, checked.patterns, seed, keys, threads)

@@ -58,7 +58,7 @@ def sample(
     found: Any = [None] * len(sequences)
     if sequences.given == "array":
         found = np.zeros((*np.shape(sequences.each)[:2], K, network.n_neurons), dtype=bool)
-    for places, spikes in sequences.pieces(K):
+    for places, spikes in sequences.pieces(K, network.n_neurons):
         if given is None:
             draws_of = draws(network, K, seed, sequences.keys(places, example), visible=True)
         else:

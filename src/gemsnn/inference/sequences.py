@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.errors import ShapeError
 from gemsnn.model.checks import spike_array
 
-ROWS = 4096  # sequences times compartments at once, so that the spikes of all need not be held
+AT_ONCE = 1 << 24  # sequences times steps, compartments and neurons, so that not all need be held in memory
 
 
 def recording_key(inputs: ArrayLike) -> int:
@@ -77,12 +77,12 @@ class Sequences:
         """Of the random draws of some sequences: ``example + n``; if that is None, what follows from their spikes."""
         return [recording_key(self.each[n]) if example is None else example + int(n) for n in places]
 
-    def pieces(self, n_compartments: int) -> Iterator[Piece]:
+    def pieces(self, n_compartments: int, n_neurons: int) -> Iterator[Piece]:
         """All of them, by groups of equal length and not too many at once."""
-        size = max(1, ROWS // n_compartments)
         lengths = np.array([len(one) for one in self.each], dtype=np.intp)
         for length in np.unique(lengths):
             group = np.flatnonzero(lengths == length)
+            size = max(1, AT_ONCE // max(1, length * n_compartments * n_neurons))
             for first in range(0, len(group), size):
                 places = group[first : first + size]
                 together = isinstance(self.each, np.ndarray)

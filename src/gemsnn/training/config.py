@@ -86,7 +86,7 @@ def _class_weight(value: Any) -> ClassWeight:
     return None if value is None else "balanced"
 
 
-EXAMPLES_SHOWN, FEWEST_EPOCHS = 500, 5
+EXAMPLES_SHOWN, FEWEST_EPOCHS = 500, 16
 """Where epochs are not given: examples shown, times the square root of how many there are; and the least."""
 MOST_EVALUATIONS = 20
 """Where it is not said when to evaluate."""
@@ -153,7 +153,7 @@ class TrainingConfig(_Settings):
 
     # ---- how long, and how the step size changes
     epochs: int | None = Field(default=None, ge=1, le=10**9)
-    """Passes over the training examples; not given: 500 / sqrt(examples): 50 for 100, 16 for 1,000, 5 for 10,000."""
+    """Passes over the training examples; not given: 500 / sqrt(examples), at least 16: 50 for 100, 22 for 500."""
     max_time_samples: Count | None = None
     """Stop after the example that reaches so many time steps, if that comes before the last epoch's end."""
     learning_rate_schedule: Literal["constant", "linear", "cosine"] = "cosine"

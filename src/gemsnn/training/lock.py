@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from gemsnn.common.files import writing
 from gemsnn.errors import CheckpointError
 
 LOCK = "lock"
+BEGINNING = '{"pid": '  # of the text of a lock
 
 
 class HeldError(CheckpointError):
@@ -30,9 +33,7 @@ def locked(directory: Path) -> Iterator[None]:
     import fcntl  # not on every system, and only runs on disk need it
 
     path = directory / LOCK
-    with writing(path):
-        stream = path.open("a+")
-    with stream:
+    with _opened(path) as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -45,6 +46,9 @@ def locked(directory: Path) -> Iterator[None]:
             raise CheckpointError(
                 f"{path}: this file system cannot lock files ({error.strerror}); keep runs on another one"
             ) from None
+        stream.seek(0)
+        if not _is_ours(stream.read(len(BEGINNING))):
+            raise CheckpointError(f"{path}: holds something that gemsnn did not write; move it away")
         holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
         stream.truncate(0)
         try:
@@ -56,6 +60,21 @@ def locked(directory: Path) -> Iterator[None]:
             yield
         finally:
             stream.truncate(0)
+
+
+def _opened(path: Path) -> TextIO:
+    """Open the file, or make it; one that is something else or elsewhere, such as a link, is left alone."""
+    with writing(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise CheckpointError(f"{path}: must be a plain file, where the lock is; move it away")
+        return open(descriptor, "a+", errors="replace")
+
+
+def _is_ours(text: str) -> bool:
+    """Whether a lock begins so; on a full disk it may have ended early."""
+    return text == BEGINNING[: len(text)]
 
 
 def _holder(text: str) -> str:

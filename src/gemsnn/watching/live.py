@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import queue
+import socket
 import threading
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -27,6 +29,37 @@ HOST = "127.0.0.1"
 KEPT = 1000  # messages for those who come late
 WAITING = 10_000  # messages that a browser may lag behind before it is given up
 MOST_CLASSES = 40
+MOST_CONNECTIONS = 64
+PATIENCE = 20  # seconds that somebody may be silent before asking, or not take what is sent
+
+
+class _Server(ThreadingHTTPServer):
+    """Bears any number of clients, slow, rude or silent: of too many, the one who came first is let go."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._guests: dict[Any, None] = {}  # sockets, in the order in which they came
+        self._door = threading.Lock()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._door:
+            self._guests[request] = None
+            first = next(iter(self._guests)) if len(self._guests) > MOST_CONNECTIONS else None
+            self._guests.pop(first, None)
+        if first is not None:
+            with suppress(OSError):
+                first.shutdown(socket.SHUT_RDWR)  # whoever serves it notices
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._door:
+            self._guests.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: whoever goes away in the middle is no trouble of ours."""
 
 
 class LiveServer:
@@ -43,10 +76,9 @@ class LiveServer:
         self._listeners: set[queue.Queue[bytes | None]] = set()
         self.somebody_came = threading.Event()
         try:
-            self._server = ThreadingHTTPServer((HOST, port), self._handler())
+            self._server = _Server((HOST, port), self._handler())
         except (OSError, OverflowError) as error:
             raise WriteError(f"port {port}: cannot listen on {HOST}: {error}; give another --port") from None
-        self._server.daemon_threads = True
         self.port: int = self._server.server_address[1]
         self.address = f"http://{HOST}:{self.port}/"
 
@@ -57,7 +89,9 @@ class LiveServer:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             for listener in self._listeners:
-                listener.put(None)
+                with suppress(queue.Full):  # who lags behind is not waited for
+                    listener.put_nowait(None)
+            self._listeners.clear()
         self._server.shutdown()
         self._server.server_close()
 
@@ -90,6 +124,8 @@ class LiveServer:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            timeout = PATIENCE
+
             def do_GET(self) -> None:
                 # A page from elsewhere cannot reach us by giving this machine another name.
                 if self.headers.get("Host") not in (f"{HOST}:{server.port}", f"localhost:{server.port}"):
