@@ -119,7 +119,7 @@ RULES = {
 @st.composite
 def rules(draw: st.DrawFn) -> gemsnn.rules.Rule:
     rule = RULES[draw(st.sampled_from(sorted(RULES)))]
-    # The signals of MB and IW are log-probabilities, which grow with the sequence; with large steps, rounding does, too.
+    # Signals of MB and IW are log-probabilities, which grow with the sequence; with large steps, rounding grows, too.
     largest = 5e-4 if isinstance(rule, gemsnn.MB | gemsnn.IW) else 0.01
     return replace(
         rule,
