@@ -191,13 +191,16 @@ class Lessons:
 
     Parameters
     ----------
-    network, n_compartments, threads
+    network, n_compartments, threads, engine
         As in :func:`learn`.
     longest
         Steps of the longest example: what a learner is made for.
     """
 
-    def __init__(self, network: Network, n_compartments: int, longest: int, threads: int = 1) -> None:
+    def __init__(
+        self, network: Network, n_compartments: int, longest: int, threads: int = 1, engine: str = "compiled"
+    ) -> None:
+        self._make = engine_named(engine).learner
         self.network, self.n_compartments, self.longest, self.threads = network, n_compartments, longest, threads
         self._learner: Learner | None = None
         self._rule: type[Rule] | None = None
@@ -216,8 +219,9 @@ class Lessons:
         """Learn one example; the memory of the parameters may be used for the new ones."""
         network, K, T = self.network, self.n_compartments, len(inputs)
         if self._learner is None or self._parameters is not parameters or self._rule is not type(rule):
-            make = engine_named("compiled").learner
-            self._learner = make(network, parameters, rule, K, steps=self.longest, overwrite=True, threads=self.threads)
+            self._learner = self._make(
+                network, parameters, rule, K, steps=self.longest, overwrite=True, threads=self.threads
+            )
         self._learner.restart(rule, T)
         uniforms = Uniforms(seed, example, K, network.n_hidden).draw(T)
         result = _learned_by(self._learner, network, inputs, targets, uniforms, means)
