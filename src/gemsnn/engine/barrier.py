@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from gemsnn.engine.jit import jit
+from gemsnn.engine.jit import kernel
 
 _SPINS_BEFORE_YIELD = 2000
 _OPEN = 1 << 62  # more arrivals than there will ever be
@@ -60,7 +60,7 @@ def _yield_processor(typing_context: Any) -> Any:
     return types.void(), generate
 
 
-@jit()
+@kernel()
 def wait_for_all(counter: Any, arrivals: int) -> None:
     """Arrive, then wait until the (1,) int64 counter has reached ``arrivals``: n_threads for each barrier so far."""
     _atomic_increment(counter)  # type: ignore[call-arg]

@@ -47,7 +47,9 @@ def learner(
             return sparse.Learner(network, weights, rule, n_compartments, state=past, overwrite=overwrite)
         if form == "direct":
             return direct.Learner(network, weights, rule, n_compartments, state=past, free=free, threads=threads)
-        return event.Learner(network, weights, rule, n_compartments, state=past, free=free, steps=steps)
+        return event.Learner(
+            network, weights, rule, n_compartments, state=past, free=free, steps=steps, threads=threads
+        )
 
     if free and state is None:
         return resting.Learner(network, parameters, rule, n_compartments, begin)

@@ -21,35 +21,44 @@ def learn_directly(gamma: Any, post: Any, trace: Any, rate: Any, learns: Any, el
 
 @kernel(fastmath=FASTMATH)
 def learn_reach(
-    gamma: Any, post: Any, traces: Any, rate: Any, reaches: Any, eligibility: Any, reach: Any, total: Any
+    gamma: Any,
+    post: Any,
+    traces: Any,
+    rate: Any,
+    reaches: Any,
+    eligibility: Any,
+    reach: Any,
+    total: Any,
+    first: int,
+    last: int,
 ) -> None:
     """The same for the sums over bases of the weights from hidden to visible neurons, (n_visible, n_hidden).
 
-    ``total`` (n_hidden,) is scratch: the traces, summed over the bases.
+    Of hidden neurons ``first`` to ``last`` - 1; ``total`` (n_hidden,) is scratch: their traces, summed over the bases.
     """
-    n_visible, n_hidden = reach.shape
-    for h in range(n_hidden):
+    n_visible, start, end = reach.shape[0], np.uint64(first), np.uint64(last)
+    for h in range(start, end):
         total[h] = 0
     for basis in range(traces.shape[0]):
         trace = traces[basis]
-        for h in range(n_hidden):
+        for h in range(start, end):
             total[h] += trace[h]
     for x in range(n_visible):
         error, step_size = post[x], rate[x]
         own_eligibility, own_reach, there = eligibility[x], reach[x], reaches[x]
-        for h in range(n_hidden):
+        for h in range(start, end):
             e = gamma * own_eligibility[h] + error * total[h]
             own_eligibility[h] = e
             own_reach[h] += step_size * e * there[h]
 
 
 @kernel()
-def remember(fired: Any, histories: Any, bits: int) -> None:
-    """Shift the spikes (n, K) into the histories (n, K, words)."""
+def remember(fired: Any, histories: Any, bits: int, first_k: int, last_k: int) -> None:
+    """Shift the spikes (n, K) of some compartments into the histories (n, K, words)."""
     full_word = (1 << bits) - 1
-    n, K, words = histories.shape
+    n, _, words = histories.shape
     for i in range(n):
-        for k in range(K):
+        for k in range(first_k, last_k):
             bit = np.int64(fired[i, k])
             for word in range(words):
                 longer = (np.int64(histories[i, k, word]) << 1) | bit

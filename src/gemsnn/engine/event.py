@@ -8,19 +8,21 @@ moves on.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine.aligned import padded, zeros
+from gemsnn.engine.aligned import LINE, padded, zeros
+from gemsnn.engine.barrier import run_team
 from gemsnn.engine.bits import pack
 from gemsnn.engine.event_drive import begin_drive, mean_traces, take_in_again
 from gemsnn.engine.event_kernel import advance
 from gemsnn.engine.event_plan import event_plan
-from gemsnn.engine.event_products import begin_finite_products, begin_recursive_products
-from gemsnn.engine.event_window import Population, Steps, Window
+from gemsnn.engine.event_products import begin_finite_products, begin_recursive_products, finite_products, turn
+from gemsnn.engine.event_window import Population, Share, Steps, Window
 from gemsnn.engine.event_writing import changes, write_back
 from gemsnn.engine.kept import Declared, Kept, length
 from gemsnn.engine.pointers import rule_functions, rule_numbers
@@ -58,6 +60,7 @@ class Learner:
         state: State | None = None,
         free: bool = False,
         steps: int | None = None,
+        threads: int = 1,
     ) -> None:
         plan = event_plan(network, free, parameters.dtype)
         assert plan is not None  # whoever chose this form has asked
@@ -74,6 +77,7 @@ class Learner:
         self._columns = padded(network.n_neurons, self.dtype)
         shape = (network.n_sources, network.synaptic_filter.n_basis * self._columns)
         self._synaptic = zeros(shape, self.dtype)
+        self._shares = _shares(threads, n_compartments, self._columns, self.dtype)
         self._by_neuron(self._synaptic)[:] = parameters.synaptic
         self._window = self._make_window(parameters, room)
         self._set_populations(self._make_population(part, room) for part in plan.sources)
@@ -141,12 +145,12 @@ class Learner:
             "virtual_eligibility": w.virtual_eligibility,
             "reach_eligibility": w.reach_eligibility,
             "post": w.post[: t * K, : self.network.n_neurons],
-            "fading": w.fading[:t],
+            "fading": w.fading[0, :t],
         }
         for index, p in enumerate(self._populations):
             kept[f"bits_{index}"] = p.bits[:, : (D + t) * p.products.shape[0]]
-        memories = w.processor_memory, w.neuron_memory
-        state = State("compiled", self.network, self.dtype, self._time, w.log_weights, *memories, kept, self.means)
+        memories = w.processor_memory[0], w.neuron_memory
+        state = State("compiled", self.network, self.dtype, self._time, w.log_weights[0], *memories, kept, self.means)
         return Parameters(self._by_neuron(self._synaptic), w.somatic.T, w.bias[: self.network.n_neurons]), state
 
     def parameters(self) -> Parameters:
@@ -156,8 +160,8 @@ class Learner:
         a = self._changes(w)
         for array, before in zip((w.visible_factor, w.hidden_factor, w.accumulated, w.signal), factors, strict=True):
             array[:] = before
-        for p, part in zip(self._populations, self.plan.sources, strict=True):
-            self._write_population(p._replace(weights=synaptic[part.columns]), a)
+        parts = zip(self._populations, self.plan.sources, strict=True)
+        self._write_populations((p._replace(weights=synaptic[part.columns]) for p, part in parts), a)
         bias = (w.bias + self._bias_change(a))[: self.network.n_neurons]
         return Parameters(self._by_neuron(synaptic), w.somatic.T, bias).copy()
 
@@ -178,7 +182,7 @@ class Learner:
                 p = p._replace(mean=np.array(kept[part.columns], dtype=self.dtype))
                 p.mean_square[0] = (p.mean * p.mean).sum()
                 if begin < t:
-                    mean_traces(p, w.synapses.taps, t, begin, w.active)
+                    mean_traces(p, w.synapses.taps, t, begin, w.active[0])
             made.append(p)
         self._set_populations(made)
         self._stale = self._time > 0  # what the filters make of the means is made anew as well
@@ -207,18 +211,21 @@ class Learner:
             many = min(room, T - done, LONGEST_SEQUENCE)
             if self._stale:
                 self._renew_filters()
-            advance(self._window, self._filled_up, steps, *self._functions, done, done + many)
+            what = self._window, self._filled_up, steps, *self._functions, done, done + many
+            self._in_team(partial(advance, *what))
             done += many
             self._time += many
             self._written = False
+
+    def _in_team(self, work: Callable[[Share, Any], None]) -> None:
+        run_team(lambda thread, counter: work(self._shares[thread], counter), len(self._shares))
 
     def _make_window(self, parameters: Parameters, M: int) -> Window:
         network, plan, rule, f, K = self.network, self.plan, self.rule, self.dtype, self.n_compartments
         n, n_hidden, n_visible = network.n_neurons, network.n_hidden, network.n_visible
         n_basis, D = plan.synapses.taps.shape
-        n_somatic, columns = network.somatic_filter.n_basis, self._columns
+        n_somatic, columns, team = network.somatic_filter.n_basis, self._columns, len(self._shares)
         has_local = rule.local is not None
-        most = max((part.size for part in plan.sources), default=0)
         return Window(
             **rule_numbers(rule, self.dtype),
             has_local=has_local,
@@ -245,42 +252,41 @@ class Learner:
             virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
             reach=np.array(self._reach(parameters.synaptic), order="C"),
             reach_eligibility=np.zeros((K, n_visible if has_local else 0, n_hidden), dtype=f),
-            log_weights=np.zeros(K),
-            processor_memory=np.zeros(rule.processor_memory(K)),
+            log_weights=np.zeros((team, K)),
+            processor_memory=np.zeros((team, rule.processor_memory(K))),
             neuron_memory=np.zeros((n_hidden, rule.neuron_memory)),
             post=zeros((M * K, columns), f),
             visible_factor=np.zeros(M * K, dtype=f),
             hidden_factor=np.zeros(M * K, dtype=f),
-            fading=np.zeros(M, dtype=f),
+            fading=np.zeros((team, M), dtype=f),
             accumulated=zeros((M * K if has_local else 0, columns), f),
             signal=np.zeros((n_hidden, K), dtype=f),
             gram=np.zeros((int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
             scaled=np.zeros((K, M * K), dtype=f),
             potentials=zeros((K, columns), f),
-            whole=np.zeros((D + M) * K, dtype=np.int32),
-            counts=np.zeros((D + M) * K, dtype=f),
-            left_counts=np.zeros((D + M) * K, dtype=f),
-            left=zeros((n_basis * columns,), f),
-            starts=np.zeros((2, n_basis, K), dtype=f),
-            ends=np.zeros((2, n_basis, K, K), dtype=f),
-            pairs=np.zeros((3, K, K), dtype=f),
-            sums=np.zeros(K * K, dtype=f),
-            offsets=np.zeros(D * n_basis + 1, dtype=np.intp),
-            lag_factors=np.zeros(D * n_basis + 1, dtype=f),
-            turned=np.zeros((n_basis, D + 1), dtype=f),
-            active=np.zeros(most, dtype=np.intp),
             fired=np.zeros((n, K), dtype=np.bool_),
             probabilities=np.zeros((n, K)),
             factors=np.zeros((n, K)),
-            shares=np.zeros(n),
-            rates=np.zeros(n, dtype=f),
-            of_neuron=zeros((columns,), f),
             log_probability=np.zeros((K, n_visible)),
-            importance=np.zeros(K),
-            visible_signal=np.zeros(K),
-            hidden_signal=np.zeros(K),
-            errors=np.zeros((K, n_visible), dtype=f),
             reached=np.zeros((n_hidden, n_visible), dtype=f),
+            whole=np.zeros((team, (D + M) * K), dtype=np.int32),
+            counts=np.zeros((team, (D + M) * K), dtype=f),
+            left_counts=np.zeros((team, (D + M) * K), dtype=f),
+            left=zeros((team, n_basis * columns), f),
+            starts=np.zeros((team, 2, n_basis, K), dtype=f),
+            sums=np.zeros((team, K * K), dtype=f),
+            offsets=np.zeros((team, D * n_basis + 1), dtype=np.intp),
+            lag_factors=np.zeros((team, D * n_basis + 1), dtype=f),
+            turned=np.zeros((team, n_basis, D + 1), dtype=f),
+            active=np.zeros((team, max((part.size for part in plan.sources), default=0)), dtype=np.intp),
+            shares=np.zeros((team, n)),
+            rates=np.zeros((team, n), dtype=f),
+            of_neuron=zeros((team, columns), f),
+            likelihood=np.zeros((team, K)),
+            importance=np.zeros((team, K)),
+            visible_signal=np.zeros((team, K)),
+            hidden_signal=np.zeros((team, K)),
+            errors=np.zeros((team, K, n_visible), dtype=f),
         )
 
     def _reach(self, synaptic: Array) -> Array:
@@ -313,6 +319,8 @@ class Learner:
             filtered=zeros((K, n_basis, self._columns), f),
             by_basis=np.zeros((K, n_basis, columns), dtype=f),
             squares=np.zeros((n_basis, K, K), dtype=f),
+            ends=np.zeros((2, n_basis, K, K), dtype=f),
+            pairs=np.zeros((3, K, K), dtype=f),
             first_traces=np.zeros((K, part.size if recursive else 0, n_basis), dtype=f),
             mean=np.zeros((0, n_basis), dtype=f),
             mean_impulse=np.zeros((ring, n_basis), dtype=f),
@@ -345,9 +353,15 @@ class Learner:
         own: Array = a.reshape(-1, K, a.shape[1]).sum(axis=1) if p.shared and K > 1 else a
         return own
 
-    def _write_population(self, p: Population, a: Array) -> None:
-        w, own = self._window, self._of_population(p, a)
-        write_back(p, w.synapses, int(w.place[0]), int(w.place[1]), own, w.segment, w.active)
+    def _write_populations(self, populations: Iterable[Population], a: Array) -> None:
+        w, t, begin = self._window, int(self._window.place[0]), int(self._window.place[1])
+        each = [(p, self._of_population(p, a)) for p in populations]
+
+        def write(share: Share, counter: Any) -> None:
+            for p, own in each:
+                write_back(p, w.synapses, t, begin, own, w.segment, w.active[share.thread], share)
+
+        self._in_team(write)
 
     def _write(self) -> None:
         """Write what was learned to the weights; what the filters hold has then to be made anew."""
@@ -358,8 +372,7 @@ class Learner:
         self._written = True
         a = self._changes(w)
         w.bias[:] += self._bias_change(a)
-        for p in self._populations:
-            self._write_population(p, a)
+        self._write_populations(self._populations, a)
         w.virtual[:] = 0
         self._stale = True
 
@@ -367,9 +380,9 @@ class Learner:
         w = self._window
         for p in self._populations:
             if w.synapses.recursive:
-                begin_drive(p, w.synapses.taps, int(w.place[0]), w.active)
+                begin_drive(p, w.synapses.taps, int(w.place[0]), w.active[0])
             else:
-                take_in_again(p, w.synapses, self._time, int(w.place[0]), w.active, w.left)
+                take_in_again(p, w.synapses, self._time, int(w.place[0]), w.active[0], w.left[0])
         self._stale = False
 
     def _move_on(self) -> None:
@@ -380,11 +393,12 @@ class Learner:
         keep = min(t - begin, t if self._keep is None else self._keep)
         drop = t - keep
         _shift(w.post, 0, drop * K)
-        _shift(w.fading, 0, drop)
+        _shift(w.fading, 1, drop)
         for p in self._populations:
             K_p = p.products.shape[0]
             _shift(p.bits, 1, drop * K_p)
             _shift(self._by_column(p.half), 2, drop * K_p)
+            _shift(p.products, 1, drop * K_p)
             _shift(p.mean_trace, 0, drop)
         w.place[:] = keep, max(begin - drop, 0)
         self._make_room(keep + BLOCK)
@@ -393,21 +407,21 @@ class Learner:
     def _make_room(self, M: int) -> None:
         """A window for so many steps; what it holds stays."""
         self._room = M
-        if len(self._window.fading) >= M:
+        if self._window.fading.shape[1] >= M:
             return
         K, D = self.n_compartments, self._duration
         w = self._window
         self._window = w._replace(
-            fading=_longer(w.fading, 0, M),
+            fading=_longer(w.fading, 1, M),
             post=_longer(w.post, 0, M * K),
             visible_factor=_longer(w.visible_factor, 0, M * K),
             hidden_factor=_longer(w.hidden_factor, 0, M * K),
             accumulated=_longer(w.accumulated, 0, M * K),
             gram=_longer(w.gram, 2, M * K),
             scaled=_longer(w.scaled, 1, M * K),
-            whole=_longer(w.whole, 0, (D + M) * K),
-            counts=_longer(w.counts, 0, (D + M) * K),
-            left_counts=_longer(w.left_counts, 0, (D + M) * K),
+            whole=_longer(w.whole, 1, (D + M) * K),
+            counts=_longer(w.counts, 1, (D + M) * K),
+            left_counts=_longer(w.left_counts, 1, (D + M) * K),
         )
         self._set_populations(
             p._replace(
@@ -442,7 +456,7 @@ class Learner:
         w.place[:] = kept["place"]
         for name in ("somatic_eligibility", "virtual_eligibility", "reach_eligibility"):
             getattr(w, name)[:] = kept[name]
-        w.post[: t * K, : self.network.n_neurons], w.fading[:t] = kept["post"], kept["fading"]
+        w.post[: t * K, : self.network.n_neurons], w.fading[:, :t] = kept["post"], kept["fading"]
         for index, p in enumerate(self._populations):
             p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
         self._resume(kept["past"])
@@ -457,12 +471,15 @@ class Learner:
             if not bank.recursive:
                 traces[:] = self._own_traces(bank)
         self._set_means(self.means)
-        if not w.synapses.recursive:
-            t, begin = (int(place) for place in w.place)
+        if not w.synapses.recursive and self._time > 0:
+            t, begin, taps, whole, counts = int(w.place[0]), int(w.place[1]), w.synapses.taps, w.whole[0], w.counts[0]
+            turn(taps, self._time, w.turned[0])
             for p in self._populations:
-                begin_finite_products(
-                    p, w.synapses.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.whole, w.counts
-                )
+                begin_finite_products(p, taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), whole, counts)
+                finite_products(
+                    p, taps, self._time, t, begin, 0, len(p.products), whole, counts, w.turned[0], w.sums[0],
+                    w.offsets[0], w.lag_factors[0],
+                )  # fmt: skip
         self._begin_recursions()
 
     def _begin_recursions(self) -> None:
@@ -473,7 +490,7 @@ class Learner:
                 traces[:] = self._own_traces(bank)
         if w.synapses.recursive:
             for p in self._populations:
-                begin_recursive_products(p, w.synapses, int(w.place[0]), w.active)
+                begin_recursive_products(p, w.synapses, int(w.place[0]), w.active[0])
 
     def _own_traces(self, bank: Bank) -> Array:
         """(K, n_basis, n_neurons), of the neurons' own spikes so far."""
@@ -512,6 +529,27 @@ def declared(network: Network, rule: Rule, n_compartments: int, state: State) ->
         steps = (D + t) * (1 if part.shared else K)
         arrays[f"bits_{index}"] = Kept((words, steps), np.uint64, most=np.array(most, dtype=np.uint64))
     return arrays
+
+
+def _shares(threads: int, n_compartments: int, columns: int, dtype: np.dtype[Any]) -> list[Share]:
+    """Of a team of so many threads, or as many as there is work for."""
+    groups, lines, each = -(-n_compartments // 4), columns * dtype.itemsize // LINE, LINE // dtype.itemsize
+    team = max(1, min(threads, n_compartments // 4, lines))
+
+    def part(of: int, thread: int) -> int:
+        return of * thread // team
+
+    return [
+        Share(
+            thread,
+            team,
+            4 * part(groups, thread),
+            min(4 * part(groups, thread + 1), n_compartments),
+            each * part(lines, thread),
+            each * part(lines, thread + 1),
+        )
+        for thread in range(team)
+    ]
 
 
 def _room_for(steps: int | None) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gemsnn.engine.bits import list_active, pack
+from gemsnn.engine.bits import list_active
 from gemsnn.engine.event_window import Population
 from gemsnn.engine.jit import FASTMATH, jit, kernel
 from gemsnn.engine.recursion import Bank, Recursion
@@ -18,9 +18,18 @@ from gemsnn.engine.rows import gather, mix
 
 @kernel(fastmath=FASTMATH)
 def drive(
-    p: Population, synapses: Bank, time: int, t: int, potentials: Any, offsets: Any, factors: Any, filtered_here: Any
+    p: Population,
+    synapses: Bank,
+    time: int,
+    t: int,
+    first_k: int,
+    last_k: int,
+    potentials: Any,
+    offsets: Any,
+    factors: Any,
+    filtered_here: Any,
 ) -> None:
-    """Add W_0 . R_t to the potentials (K, n_neurons)."""
+    """Add W_0 . R_t to the potentials (K, columns) of compartments ``first_k`` to ``last_k`` - 1."""
     filtered, impulse, taps = p.filtered, p.impulse, synapses.taps
     K, n_basis, n = filtered.shape
     D, ring, number = taps.shape[1], impulse.shape[1] // (n_basis * n), 0
@@ -29,14 +38,14 @@ def drive(
             for basis in range(n_basis):
                 offsets[number], factors[number] = ((time - lag) % ring * n_basis + basis) * n, taps[basis, lag - 1]
                 number += taps[basis, lag - 1] != 0
-    for k in range(potentials.shape[0]):
+    for k in range(first_k, last_k):
         own = k if K > 1 else 0
         if synapses.recursive:
             for basis in range(n_basis):
                 for i in range(n):
                     potentials[k, i] += filtered[own, basis, i]
         else:
-            if k == own:
+            if K > 1 or k == first_k:
                 mix(impulse[own], offsets, factors, number, 0, n, filtered_here)
             for i in range(n):
                 potentials[k, i] += filtered_here[i]
@@ -53,13 +62,15 @@ def drive(
 
 
 @kernel(fastmath=FASTMATH)
-def take_in(p: Population, synapses: Bank, time: int, position: int, active: Any, left: Any) -> None:
-    """The spikes of the step before ``time``, of all compartments: their rows, as what the filters are driven by."""
+def take_in(
+    p: Population, synapses: Bank, time: int, position: int, first_k: int, last_k: int, active: Any, left: Any
+) -> None:
+    """The spikes of the step before ``time``, of some compartments: their rows, as what the filters are driven by."""
     weights, bits, impulse, past = p.weights, p.bits, p.impulse, synapses.taps.shape[1]
     K, n_basis, n = p.filtered.shape
     width = n_basis * n
     place = (time - 1) % (impulse.shape[1] // width) * width
-    for k in range(K):
+    for k in range(first_k, last_k):
         total = impulse[k, place : place + width]
         n_active = list_active(bits, position * K + k, active)
         gather(weights, active, n_active, total)
@@ -85,32 +96,20 @@ def _less_what_leaves(recursion: Recursion, n: int, total: Any, left: Any) -> No
 
 
 @kernel(fastmath=FASTMATH)
-def take_in_ahead(
-    p: Population, synapses: Bank, inputs: Any, first: int, last: int, time: int, position: int, active: Any, left: Any
-) -> None:
-    """Inputs are known ahead: pack and gather those of the steps to come."""
-    for step in range(first, last):
-        ahead = step - first
-        pack(inputs[step, p.first : p.first + p.size], p.bits, position + ahead)
-        take_in(p, synapses, time + ahead + 1, position + ahead, active, left)
-
-
-@kernel(fastmath=FASTMATH)
 def take_in_again(p: Population, synapses: Bank, time: int, t: int, active: Any, left: Any) -> None:
-    """What finite filters hold, with the weights as they are now; the newest spikes of neurons are not yet taken in."""
+    """What finite filters hold, with the weights as they are now."""
     D = synapses.taps.shape[1]
-    newest = 1 if p.of_inputs else 2  # inputs were taken in ahead
-    for back in range(min(D, time), newest - 1, -1):
-        take_in(p, synapses, time - back + 1, D + t - back, active, left)
+    for back in range(min(D, time), 0, -1):
+        take_in(p, synapses, time - back + 1, D + t - back, 0, len(p.products), active, left)
 
 
 @kernel(fastmath=FASTMATH)
-def recur(p: Population, recursion: Recursion, time: int) -> None:
+def recur(p: Population, recursion: Recursion, time: int, first_k: int, last_k: int) -> None:
     """From W_0 . R_{time - 1} to W_0 . R_time: z <- decay z + gain q - leaving q'."""
     filtered, impulse = p.filtered, p.impulse
-    K, n_basis, n = filtered.shape
+    _, n_basis, n = filtered.shape
     place = np.uint64((time - 1) % (impulse.shape[1] // (n_basis * n)) * n_basis * n)
-    for k in range(K):
+    for k in range(first_k, last_k):
         for basis in range(n_basis):
             decay, start = recursion.decay[basis], place + np.uint64(basis * n)
             for i in range(np.uint64(n)):

@@ -20,7 +20,10 @@ What is needed, follows from spikes, in five points; each is a file or a part of
    ``add_own_drive``, ``learn_own``): that synapse is learned virtually, directly, from 0, and its drive is taken off.
 5. Writing back (``event_writing.py``): when the window is full, spike by spike, each with its filtered a.
 
-This file goes through them step by step.
+This file goes through them step by step. A team of threads shares the work of a step: up to the spikes, each has its
+own compartments; then, where the compartments' signals are added up, its own neurons. A barrier stands after each part.
+What is computed for a compartment or a neuron does not depend on who does it, so that the result is the same to the bit
+for any number of threads.
 
 Sources that have the same targets form a population: the inputs, and clamped visible neurons, spike alike in all
 compartments (K_p = 1); hidden neurons, and visible ones that may run freely, do not (K_p = K). Neurons with the same
@@ -31,127 +34,199 @@ from __future__ import annotations
 
 from typing import Any
 
+from gemsnn.engine.barrier import wait_for_all
 from gemsnn.engine.bits import pack
 from gemsnn.engine.direct_learning import advance_trace, remember
-from gemsnn.engine.event_drive import drive, recur, take_in, take_in_ahead
+from gemsnn.engine.event_drive import drive, recur, take_in
 from gemsnn.engine.event_learning import add_learned, add_own_drive, add_signals, learn_own
-from gemsnn.engine.event_products import finite_products, recursive_products, turn
-from gemsnn.engine.event_window import Steps, Window
+from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn
+from gemsnn.engine.event_window import Population, Share, Steps, Window
 from gemsnn.engine.firing import fire, weigh
 from gemsnn.engine.jit import FASTMATH, kernel
 
 
 @kernel(fastmath=FASTMATH, error_model="numpy")
 def advance(
-    w: Window, populations: Any, steps: Steps, post_factor: Any, broadcast: Any, local: Any, first: int, last: int
+    w: Window,
+    populations: Any,
+    steps: Steps,
+    post_factor: Any,
+    broadcast: Any,
+    local: Any,
+    first: int,
+    last: int,
+    share: Share,
+    counter: Any,
 ) -> None:
     """Steps ``first`` to ``last`` - 1 of what is given; there is room for them in the window."""
-    synapses, recursive, taps, bias, potentials = (
-        w.synapses,
-        w.synapses.recursive,
-        w.synapses.taps,
-        w.bias,
-        w.potentials,
-    )
-    log_weights, importance = w.log_weights, w.importance
+    thread, n_threads, first_k, last_k = share.thread, share.n_threads, share.first_k, share.last_k
+    synapses, bias, potentials, spikes = w.synapses, w.bias, w.potentials, steps.spikes
+    log_weights, importance, likelihood = w.log_weights[thread], w.importance[thread], w.likelihood[thread]
+    active, left, shares, of_neuron = w.active[thread], w.left[thread], w.shares[thread], w.of_neuron[thread]
+    offsets, lag_factors = w.offsets[thread], w.lag_factors[thread]
+    recursive, D = synapses.recursive, synapses.taps.shape[1]
     n, K = w.fired.shape
-    D = taps.shape[1]
+    time, t, begin, barriers = w.time[0], w.place[0], w.place[1], 0
 
+    # Inputs are known ahead: each thread packs, and takes in, those of its own steps.
+    many = last - first
+    ahead_first, ahead_last = many * thread // n_threads, many * (thread + 1) // n_threads
     for p in populations:
         if p.of_inputs and p.size:
-            take_in_ahead(p, synapses, steps.inputs, first, last, w.time[0], D + w.place[0], w.active, w.left)
+            for ahead in range(ahead_first, ahead_last):
+                pack(steps.inputs[first + ahead, p.first : p.first + p.size], p.bits, D + t + ahead)
+    if n_threads > 1:
+        barriers += 1
+        wait_for_all(counter, n_threads * barriers)
+    for p in populations:
+        if p.of_inputs and p.size:
+            for ahead in range(ahead_first, ahead_last):
+                take_in(p, synapses, time + ahead + 1, D + t + ahead, 0, 1, active, left)
+
     for step in range(first, last):
-        time, t, begin, clamped = w.time[0], w.place[0], w.place[1], steps.clamped[step]
-        for k in range(K):
+        clamped = steps.clamped[step]
+        # 1. to 4.: the potentials, of this thread's compartments.
+        for k in range(first_k, last_k):
             for i in range(bias.shape[0]):
                 potentials[k, i] = bias[i]
-
-        # 1. and 2.: what the weights of the window's beginning make of the spikes so far, and the scalar products.
-        if not recursive:
-            turn(taps, time, w.turned)
         for p in populations:
             if p.size:
-                if time > 0 and not recursive:
-                    if not p.of_inputs:
-                        take_in(p, synapses, time, D + t - 1, w.active, w.left)
-                    finite_products(
-                        p, taps, time, t, begin, w.whole, w.counts, w.turned, w.sums, w.offsets, w.lag_factors
-                    )
-                drive(p, synapses, time, t, potentials, w.offsets, w.lag_factors, w.of_neuron)
-        # 3. and 4.: what was learned since then.
+                drive(p, synapses, time, t, first_k, last_k, potentials, offsets, lag_factors, of_neuron)
         if begin < t:
-            add_learned(w, populations, t, begin)
-        add_own_drive(w)
-
-        for k in range(K):
+            add_learned(w, populations, t, begin, share)
+        add_own_drive(w, share)
+        for k in range(first_k, last_k):
             fire(
-                potentials[k, :n], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares,
-                steps.spikes[step, k], w.log_probability[k],
+                potentials[k, :n], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, shares,
+                spikes[step, k], w.log_probability[k],
             )  # fmt: skip
             for i in range(n):
-                w.fired[i, k] = steps.spikes[step, k, i]
-                w.probabilities[i, k] = w.shares[i]
-        weigh(w.kappa, clamped, w.log_probability, steps.log_likelihood[step], log_weights, importance)
-        for k in range(K):
-            steps.log_weights[step, k], steps.importance[step, k] = log_weights[k], importance[k]
+                w.fired[i, k] = spikes[step, k, i]
+                w.probabilities[i, k] = shares[i]
+        for p in populations:
+            if p.size and not p.of_inputs:
+                for k in range(first_k, min(last_k, 1) if p.shared else last_k):
+                    column = D + t if p.shared else (D + t) * K + k
+                    pack(spikes[step, k, p.first : p.first + p.size], p.bits, column)
+        if n_threads > 1:
+            barriers += 1
+            wait_for_all(counter, n_threads * barriers)
 
-        _make_signals(w, t, clamped, post_factor, broadcast, local)
+        # The central processor. Every thread computes the same numbers; the first writes them down.
+        weigh(w.kappa, clamped, w.log_probability, likelihood, log_weights, importance)
+        if thread == 0:
+            for k in range(K):
+                steps.log_likelihood[step, k] = likelihood[k]
+                steps.log_weights[step, k], steps.importance[step, k] = log_weights[k], importance[k]
+        # What this thread's neurons learn.
+        _make_signals(w, t, clamped, post_factor, broadcast, local, share)
+        add_signals(w, t, begin, clamped, share)
+        learn_own(w, t, share)
         if begin == t and not clamped:
-            w.place[1] = t + 1  # nothing in the window to learn from yet
-        add_signals(w, t, begin, clamped)
-        learn_own(w, t)
+            begin = t + 1  # nothing in the window to learn from yet
+        # 1. and 2. of the next step.
+        if not recursive:
+            turn(synapses.taps, time + 1, w.turned[thread])
+        for p in populations:
+            if p.size:
+                # One thread does what all compartments share.
+                alone = p.shared and thread == n_threads - 1
+                p_first, p_last = (0, 1 if alone else 0) if p.shared else (first_k, last_k)
+                if p_first < p_last:
+                    _go_on(w, p, time + 1, t + 1, begin, p_first, p_last, thread)
+        if n_threads > 1:
+            barriers += 1
+            wait_for_all(counter, n_threads * barriers)
 
-        # Remember the spikes: in the traces that the next step sees, and as bits; exponentials go on from there.
-        remember(w.fired, w.history, w.history_bits)
-        for k in range(K):
-            row = steps.spikes[step, k]
+        # What no thread needs any more as it was.
+        remember(w.fired, w.history, w.history_bits, first_k, last_k)
+        for k in range(first_k, last_k):
+            row = spikes[step, k]
             advance_trace(w.soma, w.somatic_table, w.history, w.past, k, time, row, w.somatic_trace[k])
             advance_trace(synapses, w.synaptic_table, w.history, w.past, k, time, row, w.own_trace[k])
             for i in range(n):
                 w.past[time % len(w.past), k, i] = row[i]
-        for p in populations:
-            for k in range(0 if p.of_inputs or not p.size else 1 if p.shared else K):
-                column = D + t if p.shared else (D + t) * K + k
-                pack(steps.spikes[step, k, p.first : p.first + p.size], p.bits, column)
-            if recursive and p.size:
-                if not p.of_inputs:
-                    take_in(p, synapses, time + 1, D + t, w.active, w.left)
-                recur(p, synapses.recursion, time + 1)
-                recursive_products(
-                    p, synapses, time + 1, t + 1, w.whole, w.counts, w.left_counts, w.active, w.starts, w.ends, w.pairs
-                )
-        w.time[0] = time + 1
-        w.place[0] = t + 1
+        if recursive:
+            for p in populations:
+                if p.size and (thread == n_threads - 1 or not p.shared):
+                    recursive_squares(
+                        p, synapses.recursion, t + 1, 0 if p.shared else first_k, 1 if p.shared else last_k
+                    )
+        time += 1
+        t += 1
+    if thread == 0:
+        w.time[0], w.place[0], w.place[1] = time, t, begin
+
+
+@kernel(fastmath=FASTMATH)
+def _go_on(w: Window, p: Population, time: int, t: int, begin: int, first_k: int, last_k: int, thread: int) -> None:
+    """Drive and scalar products of step t, from the spikes of the step before it."""
+    synapses, D = w.synapses, w.synapses.taps.shape[1]
+    active, whole, counts = w.active[thread], w.whole[thread], w.counts[thread]
+    if not p.of_inputs:
+        take_in(p, synapses, time, D + t - 1, first_k, last_k, active, w.left[thread])
+    if synapses.recursive:
+        recur(p, synapses.recursion, time, first_k, last_k)
+        recursive_products(
+            p, synapses, time, t, first_k, last_k, whole, counts, w.left_counts[thread], active, w.starts[thread]
+        )
+    else:
+        finite_products(
+            p, synapses.taps, time, t, begin, first_k, last_k, whole, counts, w.turned[thread], w.sums[thread],
+            w.offsets[thread], w.lag_factors[thread],
+        )  # fmt: skip
 
 
 @kernel(fastmath=FASTMATH, error_model="numpy")
-def _make_signals(w: Window, t: int, clamped: bool, post_factor: Any, broadcast: Any, local: Any) -> None:
-    """Post factors and learning signals of step t, by the rule's functions; all 0 where it runs freely."""
+def _make_signals(w: Window, t: int, clamped: bool, post_factor: Any, broadcast: Any, local: Any, share: Share) -> None:
+    """Post factors and learning signals of step t, by the rule's functions; all 0 where it runs freely.
+
+    Those of a thread's own neurons; signals that are alike for all neurons, each thread computes for itself.
+    """
     fired, probabilities, factors, post, signal = w.fired, w.probabilities, w.factors, w.post, w.signal
+    visible_signal, hidden_signal = w.visible_signal[share.thread], w.hidden_signal[share.thread]
+    errors = w.errors[share.thread]
     n, K = fired.shape
     n_hidden = signal.shape[0]
+    first, last = min(share.first_column, n), min(share.last_column, n)
+    hidden = slice(min(first, n_hidden), min(last, n_hidden))
     if clamped:
-        post_factor(fired[:n_hidden], probabilities[:n_hidden], factors[:n_hidden])
+        post_factor(fired[hidden], probabilities[hidden], factors[hidden])
         for i in range(n_hidden, n):
             for k in range(K):
-                factors[i, k] = (1.0 if fired[i, k] else 0.0) - probabilities[i, k]
-                w.errors[k, i - n_hidden] = factors[i, k]
-        broadcast(w.settings, w.log_weights, w.importance, w.processor_memory, w.visible_signal, w.hidden_signal)
-        if w.has_local:
+                error = (1.0 if fired[i, k] else 0.0) - probabilities[i, k]
+                errors[k, i - n_hidden] = error
+                if first <= i < last:
+                    factors[i, k] = error
+        memory = w.processor_memory[share.thread]
+        broadcast(
+            w.settings, w.log_weights[share.thread], w.importance[share.thread], memory, visible_signal, hidden_signal
+        )
+        if w.has_local and hidden.start < hidden.stop:
             for x in range(n - n_hidden):
-                for h in range(n_hidden):
+                for h in range(hidden.start, hidden.stop):
                     w.reached[h, x] = w.reach[x, h]
-            local(w.settings, w.hidden_signal, w.errors, w.reached, fired[:n_hidden], w.neuron_memory, signal)
+            local(
+                w.settings,
+                hidden_signal,
+                errors,
+                w.reached[hidden],
+                fired[hidden],
+                w.neuron_memory[hidden],
+                signal[hidden],
+            )
         for k in range(K):
-            for i in range(n):
+            for i in range(first, last):
                 post[t * K + k, i] = factors[i, k]
     else:
         for k in range(K):
-            w.visible_signal[k] = 0.0
-            w.hidden_signal[k] = 0.0
-            for i in range(n):
+            visible_signal[k] = 0.0
+            hidden_signal[k] = 0.0
+            for x in range(n - n_hidden):
+                errors[k, x] = 0
+            for i in range(first, last):
                 post[t * K + k, i] = 0
         if w.has_local:
-            for h in range(n_hidden):
+            for h in range(hidden.start, hidden.stop):
                 for k in range(K):
                     signal[h, k] = 0

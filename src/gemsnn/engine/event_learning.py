@@ -7,45 +7,43 @@ from typing import Any
 import numpy as np
 
 from gemsnn.engine.direct_learning import learn_directly, learn_reach
-from gemsnn.engine.event_window import Population, Window
+from gemsnn.engine.event_window import Population, Share, Window
 from gemsnn.engine.jit import FASTMATH, kernel
 
 TILE = 32  # rows of post factors that fit into the processor's inner cache
 
 
 @kernel(fastmath=FASTMATH)
-def add_learned(w: Window, populations: Any, t: int, begin: int) -> None:
+def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -> None:
     """Add eta sum_s a_s (R_s . R_t) to the potentials; the bias is a source with a trace of 1."""
     post, potentials, gram, scaled, segment = w.post, w.potentials, w.gram, w.scaled, w.segment
     eta, has_local, n_hidden, K = w.learning_rate, w.has_local, w.signal.shape[0], w.potentials.shape[0]
     start, end, one = np.uint64(begin * K), np.uint64(t * K), post.dtype.type(1)
     for c in range(gram.shape[0]):
-        for k in range(K):
+        for k in range(share.first_k, share.last_k):
             for m in range(start, end):
                 gram[c, k, m] = one
         for p in populations:
             if p.size and p.feeds[c]:
-                _add_products(p, t, begin, gram[c])
+                _add_products(p, t, begin, share.first_k, share.last_k, gram[c])
     for g in range(segment.shape[0]):
         first, last, c = segment[g, 0], segment[g, 1], segment[g, 2]
         if has_local and last <= n_hidden:
-            _learned_locally(
-                eta, gram[c], begin, t, first, last, w.fading, w.signal, post, w.accumulated, potentials, w.of_neuron
-            )
+            _learned_locally(w, gram[c], begin, t, first, last, share)
         else:
             factor = w.visible_factor if first >= n_hidden else w.hidden_factor
-            for k in range(K):
+            for k in range(share.first_k, share.last_k):
                 for m in range(start, end):
                     scaled[k, m] = eta * factor[m] * gram[c, k, m]
-            _learned(post, scaled, begin * K, t * K, first, last, potentials)
+            _learned(post, scaled, begin * K, t * K, first, last, share.first_k, share.last_k, potentials)
 
 
 @kernel(fastmath=FASTMATH)
-def _add_products(p: Population, t: int, begin: int, gram: Any) -> None:
+def _add_products(p: Population, t: int, begin: int, first_k: int, last_k: int, gram: Any) -> None:
     """Add the population's scalar products to those of a class of neurons, (K, M * K)."""
     K, products = gram.shape[0], p.products
     mean_trace, mean_square, is_mean_free = p.mean_trace, p.mean_square, p.mean.shape[0] > 0
-    for k in range(K):
+    for k in range(first_k, last_k):
         if p.shared:
             for s in range(begin, t):
                 product = products[0, s]
@@ -59,17 +57,19 @@ def _add_products(p: Population, t: int, begin: int, gram: Any) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int, potentials: Any) -> None:
-    """Add sum_m scaled[k, m] post[m, i] to the potentials of rows ``first`` to ``last`` - 1.
+def _learned(
+    post: Any, scaled: Any, begin: int, end: int, first: int, last: int, first_k: int, last_k: int, potentials: Any
+) -> None:
+    """Add sum_m scaled[k, m] post[m, i] to the potentials of neurons ``first`` to ``last`` - 1, for some compartments.
 
     A matrix product by tiles: few rows of the post factors at a time, so that they stay in the inner cache for all
     compartments; four of them and four compartments a pass.
     """
-    K, start, end_row = potentials.shape[0], np.uint64(first), np.uint64(last)
+    start, end_row, fours = np.uint64(first), np.uint64(last), first_k + (last_k - first_k) // 4 * 4
     for block in range(begin, end, TILE):
         stop = min(block + TILE, end)
         four = block + (stop - block) // 4 * 4
-        for k in range(0, K - 3, 4):
+        for k in range(first_k, fours, 4):
             u0, u1, u2, u3 = potentials[k], potentials[k + 1], potentials[k + 2], potentials[k + 3]
             for m in range(block, four, 4):
                 p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
@@ -90,7 +90,7 @@ def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int
                     u1[i] += b0 * row[i]
                     u2[i] += c0 * row[i]
                     u3[i] += d0 * row[i]
-        for k in range(K // 4 * 4, K):
+        for k in range(fours, last_k):
             u0 = potentials[k]
             for m in range(block, four, 4):
                 p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
@@ -104,65 +104,78 @@ def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int
 
 
 @kernel(fastmath=FASTMATH)
-def _learned_locally(
-    eta: Any,
-    gram: Any,
-    begin: int,
-    t: int,
-    first: int,
-    last: int,
-    fading: Any,
-    signal: Any,
-    post: Any,
-    accumulated: Any,
-    potentials: Any,
-    own: Any,
-) -> None:
-    """The same where each neuron has a signal of its own: first bring a up to date with the last step's signal."""
+def _learned_locally(w: Window, gram: Any, begin: int, t: int, first: int, last: int, share: Share) -> None:
+    """The same where each neuron has a signal of its own.
+
+    A thread alone first brings a up to date with the last step's signal; in a team, each has done so for its neurons.
+    """
+    eta, fading, signal, post, accumulated = w.learning_rate, w.fading[share.thread], w.signal, w.post, w.accumulated
+    potentials, own, alone = w.potentials, w.of_neuron[share.thread], share.n_threads == 1
     K, start, end_row = potentials.shape[0], np.uint64(first), np.uint64(last)
     for other in range(K):
-        for i in range(start, end_row):
-            own[i] = signal[i, other]
+        if alone:
+            for i in range(start, end_row):
+                own[i] = signal[i, other]
         for s in range(begin, t):
             m, fade = s * K + other, fading[s]
-            rate = eta * gram[0, m]
-            for i in range(start, end_row):
-                accumulated[m, i] += fade * own[i] * post[m, i]
-                potentials[0, i] += rate * accumulated[m, i]
-            for k in range(1, K):
+            first_k = share.first_k
+            if alone:  # in one pass with the first compartment
+                rate, first_k = eta * gram[0, m], 1
+                for i in range(start, end_row):
+                    accumulated[m, i] += fade * own[i] * post[m, i]
+                    potentials[0, i] += rate * accumulated[m, i]
+            for k in range(first_k, share.last_k):
                 rate = eta * gram[k, m]
                 for i in range(start, end_row):
                     potentials[k, i] += rate * accumulated[m, i]
 
 
 @kernel(fastmath=FASTMATH)
-def add_signals(w: Window, t: int, begin: int, clamped: bool) -> None:
+def add_signals(w: Window, t: int, begin: int, clamped: bool, share: Share) -> None:
     """Bring the sums over r of gamma^(r - s) signal_r up to date with step t's signals, one number for each (s, k)."""
-    fading, visible_factor, hidden_factor, has_local = w.fading, w.visible_factor, w.hidden_factor, w.has_local
+    fading, visible_factor, hidden_factor, has_local = (
+        w.fading[share.thread],
+        w.visible_factor,
+        w.hidden_factor,
+        w.has_local,
+    )
+    visible_signal, hidden_signal = w.visible_signal[share.thread], w.hidden_signal[share.thread]
     K, zero = w.potentials.shape[0], fading.dtype.type(0)
     for s in range(t):
         fading[s] *= w.gamma
     fading[t] = 1
-    for m in range(t * K, (t + 1) * K):
-        visible_factor[m] = zero
-        hidden_factor[m] = zero
-        if has_local:
-            w.accumulated[m] = zero
+    for k in range(share.first_k, share.last_k):
+        visible_factor[t * K + k] = zero
+        hidden_factor[t * K + k] = zero
     if clamped:
-        for k in range(K):
-            to_visible, to_hidden = fading.dtype.type(w.visible_signal[k]), fading.dtype.type(w.hidden_signal[k])
+        for k in range(share.first_k, share.last_k):
+            to_visible, to_hidden = fading.dtype.type(visible_signal[k]), fading.dtype.type(hidden_signal[k])
             for s in range(begin, t + 1):
                 visible_factor[s * K + k] += fading[s] * to_visible
                 hidden_factor[s * K + k] += fading[s] * to_hidden
+    if has_local:
+        signal, post, accumulated = w.signal, w.post, w.accumulated
+        start, end = np.uint64(share.first_column), np.uint64(min(share.last_column, signal.shape[0]))
+        for k in range(K):
+            for i in range(start, end):
+                accumulated[t * K + k, i] = zero
+        if share.n_threads > 1:
+            own = w.of_neuron[share.thread]
+            for k in range(K):
+                for i in range(start, end):
+                    own[i] = signal[i, k]
+                for s in range(begin, t + 1):
+                    m, fade = s * K + k, fading[s]
+                    for i in range(start, end):
+                        accumulated[m, i] += fade * own[i] * post[m, i]
 
 
 @kernel(fastmath=FASTMATH)
-def add_own_drive(w: Window) -> None:
+def add_own_drive(w: Window, share: Share) -> None:
     """Add self-memory; take off the synapse to itself, which the scalar products contain and the graph does not."""
     potentials, somatic, somatic_trace = w.potentials, w.somatic, w.somatic_trace
-    virtual, own_trace = w.virtual, w.own_trace
-    n, K = w.fired.shape
-    for k in range(K):
+    virtual, own_trace, n = w.virtual, w.own_trace, w.fired.shape[0]
+    for k in range(share.first_k, share.last_k):
         for basis in range(somatic.shape[0]):
             for i in range(n):
                 potentials[k, i] += somatic[basis, i] * somatic_trace[k, basis, i]
@@ -172,25 +185,34 @@ def add_own_drive(w: Window) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def learn_own(w: Window, t: int) -> None:
+def learn_own(w: Window, t: int, share: Share) -> None:
     """What is learned directly at step t: self-memory, the synapse that is not there, the reach of hidden neurons."""
-    gamma, eta, has_local, rates, dtype = w.gamma, w.learning_rate, w.has_local, w.rates, w.post.dtype
+    gamma, eta, has_local, rates, dtype = w.gamma, w.learning_rate, w.has_local, w.rates[share.thread], w.post.dtype
+    visible_signal, hidden_signal = w.visible_signal[share.thread], w.hidden_signal[share.thread]
     n, K = w.fired.shape
-    n_hidden = w.signal.shape[0]
+    n_hidden, first, last = w.signal.shape[0], min(share.first_column, n), min(share.last_column, n)
     for k in range(K):
         for i in range(n_hidden):
-            rates[i] = eta * (w.signal[i, k] if has_local else dtype.type(w.hidden_signal[k]))
+            rates[i] = eta * (w.signal[i, k] if has_local else dtype.type(hidden_signal[k]))
         for i in range(n_hidden, n):
-            rates[i] = eta * dtype.type(w.visible_signal[k])
-        row = w.post[t * K + k, :n]
+            rates[i] = eta * dtype.type(visible_signal[k])
+        post, rate = w.post[t * K + k, first:last], rates[first:last]
         for basis in range(w.somatic.shape[0]):
-            trace, eligibility = w.somatic_trace[k, basis], w.somatic_eligibility[k, basis]
-            learn_directly(gamma, row, trace, rates, w.has_memory, eligibility, w.somatic[basis])
+            trace, eligibility = w.somatic_trace[k, basis, first:last], w.somatic_eligibility[k, basis, first:last]
+            learn_directly(
+                gamma, post, trace, rate, w.has_memory[first:last], eligibility, w.somatic[basis, first:last]
+            )
         for basis in range(w.virtual.shape[0]):
-            trace, eligibility = w.own_trace[k, basis], w.virtual_eligibility[k, basis]
-            learn_directly(gamma, row, trace, rates, w.own_source, eligibility, w.virtual[basis])
+            trace, eligibility = w.own_trace[k, basis, first:last], w.virtual_eligibility[k, basis, first:last]
+            learn_directly(
+                gamma, post, trace, rate, w.own_source[first:last], eligibility, w.virtual[basis, first:last]
+            )
         if has_local:
             learn_reach(
-                gamma, row[n_hidden:], w.own_trace[k], rates[n_hidden:], w.reaches, w.reach_eligibility[k], w.reach,
-                w.of_neuron,
+                gamma, w.errors[share.thread, k], w.own_trace[k], rates[n_hidden:], w.reaches,
+                w.reach_eligibility[k], w.reach, w.of_neuron[share.thread], min(first, n_hidden), min(last, n_hidden),
             )  # fmt: skip
+    if has_local and share.n_threads > 1:  # it has been added to a
+        for i in range(min(first, n_hidden), min(last, n_hidden)):
+            for k in range(K):
+                w.signal[i, k] = 0

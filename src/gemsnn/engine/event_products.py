@@ -10,7 +10,7 @@ from gemsnn.engine.bits import count_pairs, list_active
 from gemsnn.engine.event_drive import traces_at
 from gemsnn.engine.event_window import Population
 from gemsnn.engine.jit import FASTMATH, jit, kernel
-from gemsnn.engine.recursion import Bank
+from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import mix
 
 
@@ -21,6 +21,8 @@ def finite_products(
     time: int,
     t: int,
     begin: int,
+    first_k: int,
+    last_k: int,
     whole: Any,
     counts: Any,
     turned: Any,
@@ -28,13 +30,16 @@ def finite_products(
     offsets: Any,
     factors: Any,
 ) -> None:
-    """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter."""
+    """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter.
+
+    R_t is of the compartments ``first_k`` to ``last_k`` - 1; what the others have done in earlier steps is used.
+    """
     n_basis, D = taps.shape
     bits, recent, halves, all_products = p.bits, p.recent, p.half, p.products
     K = all_products.shape[0]
     width = halves.shape[1] // (D * n_basis)
     position, slot = D + t - 1, (time - 1) % D  # of the newest spikes
-    for k in range(K):
+    for k in range(first_k, last_k):
         # x_{t-1} with all spikes that the traces of the window contain.
         earliest = max(min(begin, t - 2), 0)
         count_pairs(bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
@@ -69,8 +74,8 @@ def finite_products(
                 for place in range(D + 1):
                     offsets[number], factors[number] = place * K * K, turned[basis, place]
                     number += turned[basis, place] != 0
-                mix(recent[then], offsets, factors, number, 0, K * K, sums)
-                for k in range(K):
+                mix(recent[then], offsets, factors, number, first_k * K, last_k * K, sums)
+                for k in range(first_k, last_k):
                     for other in range(K):
                         halves[k, column + other] = sums[k * K + other]
     number = 0
@@ -79,7 +84,7 @@ def finite_products(
             offsets[number] = ((time - lag) % D * n_basis + basis) * width
             factors[number] = taps[basis, lag - 1]
             number += taps[basis, lag - 1] != 0
-    for k in range(K):
+    for k in range(first_k, last_k):
         mix(halves[k], offsets, factors, number, begin * K, t * K, all_products[k])
 
 
@@ -125,13 +130,13 @@ def recursive_products(
     synapses: Bank,
     time: int,
     t: int,
+    first_k: int,
+    last_k: int,
     whole: Any,
     counts: Any,
     left_counts: Any,
     active: Any,
     all_begins: Any,
-    all_ends: Any,
-    together: Any,
 ) -> None:
     """The same for exponentials, of all steps of the window: from the products with R_{t-1} to those with R_t.
 
@@ -143,16 +148,15 @@ def recursive_products(
     """
     taps, recursion = synapses.taps, synapses.recursion
     n_basis, D = taps.shape
-    bits, products, by_basis, squares = p.bits, p.products, p.by_basis, p.squares
+    bits, products, by_basis, ends, together = p.bits, p.products, p.by_basis, p.ends, p.pairs
     K = products.shape[0]
     newest, leaves = D + t - 1, time > D  # the position of x; that of y is t - 1
     oldest = 0 if leaves else D + t - time  # before it there is nothing
-    # R_s . x and R_s . y of the window's first step, (2, n_basis, K), and of step t - 1; x . x', y . x' and y . y'.
-    begins, ends = all_begins[:, :, :K], all_ends[:, :, :K, :K]
+    begins = all_begins[:, :, :K]  # R_s . x and R_s . y of the window's first step
     for basis in range(n_basis):
         for k in range(K):
             begins[1, basis, k] = 0
-    for k in range(K):
+    for k in range(first_k, last_k):
         for c in range(t * K):
             products[k, c] = 0
         count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
@@ -166,7 +170,7 @@ def recursive_products(
             together[2, k, other] = left_counts[(t - 1) * K + other] if leaves else 0
         for basis in range(n_basis):
             for other in range(K):  # the newest column begins with R_{t-1} . R_{t-1}
-                by_basis[k, basis, (t - 1) * K + other] = squares[basis, k, other]
+                by_basis[k, basis, (t - 1) * K + other] = p.squares[basis, k, other]
             decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
             _recur_products(
                 decay, gain, leaving if leaves else taps.dtype.type(0), D, t, K, counts, left_counts,
@@ -175,9 +179,16 @@ def recursive_products(
             for other in range(K):
                 ends[0, basis, k, other] = begins[0, basis, other]
                 ends[1, basis, k, other] = begins[1, basis, other]
+
+
+@kernel(fastmath=FASTMATH)
+def recursive_squares(p: Population, recursion: Recursion, t: int, first_k: int, last_k: int) -> None:
+    """R_t . R_t, from what :func:`recursive_products` of all compartments has left."""
+    by_basis, ends, together, squares = p.by_basis, p.ends, p.pairs, p.squares
+    n_basis, K = squares.shape[:2]
     for basis in range(n_basis):
         decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
-        for k in range(K):
+        for k in range(first_k, last_k):
             for other in range(K):
                 # R_t . R'_t = decay R_t . R'_{t-1} + gain R_t . x' - leaving R_t . y'
                 before, with_x, with_y = by_basis[k, basis, (t - 1) * K + other], ends[0, basis], ends[1, basis]

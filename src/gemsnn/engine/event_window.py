@@ -27,6 +27,8 @@ class Population(NamedTuple):
     filtered: Any  # (K_p, n_basis, columns) f: W_0 . R_t
     by_basis: Any  # (K_p, n_basis, M * K_p) f: R_s . R_t
     squares: Any  # (n_basis, K_p, K_p) f: R_t . R_t
+    ends: Any  # (2, n_basis, K_p, K_p) f: R_{t-1} . x and R_{t-1} . y
+    pairs: Any  # (3, K_p, K_p) f: x . x', y . x' and y . y'
     first_traces: Any  # (K_p, n_sources, n_basis) f: R_s of the window's first step
     # taken off the traces while learning
     mean: Any  # (n_sources, n_basis) f; (0, n_basis) where nothing is
@@ -69,44 +71,55 @@ class Window(NamedTuple):
     virtual_eligibility: Any  # (K, n_basis, n_neurons) f
     reach: Any  # (n_visible, n_hidden) f
     reach_eligibility: Any  # (K, n_visible, n_hidden) f
-    log_weights: Any  # (K,)
-    processor_memory: Any
+    log_weights: Any  # (n_threads, K): all rows alike, as below
+    processor_memory: Any  # (n_threads, m)
     neuron_memory: Any  # (n_hidden, m)
     # the window
     post: Any  # (M * K, columns) f
     visible_factor: Any  # (M * K,) f: sum over r of gamma^(r - s) signal_r, since the weights were written
     hidden_factor: Any  # (M * K,) f
-    fading: Any  # (M,) f: gamma^(age), step by step
+    fading: Any  # (n_threads, M) f: gamma^(age), step by step
     accumulated: Any  # (M * K, columns) f: a, where each neuron has a signal of its own
     signal: Any  # (n_hidden, K) f: of the last step
-    # scratch
+    # scratch that threads share, each with its own compartments or neurons
     gram: Any  # (n_classes, K, M * K) f
     scaled: Any  # (K, M * K) f
     potentials: Any  # (K, columns) f
+    fired: Any  # (n_neurons, K) bool
+    probabilities: Any  # (n_neurons, K)
+    factors: Any  # (n_neurons, K)
+    log_probability: Any  # (K, n_visible)
+    reached: Any  # (n_hidden, n_visible) f
+    # scratch of each thread, (n_threads, ...)
     whole: Any  # ((D + M) * K,) int32
     counts: Any  # ((D + M) * K,) f
     left_counts: Any  # the same
-    starts: Any  # (2, n_basis, K) f
-    ends: Any  # (2, n_basis, K, K) f
-    pairs: Any  # (3, K, K) f
     left: Any  # (n_basis * columns,) f
+    starts: Any  # (2, n_basis, K) f
     sums: Any  # (K * K,) f
     offsets: Any  # (D * n_basis + 1,) intp
     lag_factors: Any  # (D * n_basis + 1,) f
     turned: Any  # (n_basis, D + 1) f: the taps, in the order of the slots of ``recent``
     active: Any  # (most sources,) intp
-    fired: Any  # (n_neurons, K) bool
-    probabilities: Any  # (n_neurons, K)
-    factors: Any  # (n_neurons, K)
     shares: Any  # (n_neurons,)
     rates: Any  # (n_neurons,) f
     of_neuron: Any  # (columns,) f
-    log_probability: Any  # (K, n_visible)
+    likelihood: Any  # (K,)
     importance: Any  # (K,)
     visible_signal: Any  # (K,)
     hidden_signal: Any  # (K,)
     errors: Any  # (K, n_visible) f
-    reached: Any  # (n_hidden, n_visible) f
+
+
+class Share(NamedTuple):
+    """What one thread of a team works on, so that no sum depends on how many there are."""
+
+    thread: int
+    n_threads: int
+    first_k: int  # its compartments: whole groups of four
+    last_k: int
+    first_column: int  # its neurons: whole cache lines
+    last_column: int
 
 
 class Steps(NamedTuple):

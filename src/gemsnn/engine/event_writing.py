@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gemsnn.engine.bits import list_active
-from gemsnn.engine.event_window import Population, Window
+from gemsnn.engine.event_window import Population, Share, Window
 from gemsnn.engine.jit import FASTMATH, jit, kernel
 from gemsnn.engine.recursion import Bank, Recursion
 
@@ -15,7 +15,7 @@ from gemsnn.engine.recursion import Bank, Recursion
 @jit(fastmath=FASTMATH)
 def changes(w: Window, n_hidden: int, a: Any) -> None:
     """Write eta a of all steps of the window to (M * K, n_neurons); the factors begin anew."""
-    post, accumulated, signal, fading = w.post, w.accumulated, w.signal, w.fading
+    post, accumulated, signal, fading = w.post, w.accumulated, w.signal, w.fading[0]
     visible_factor, hidden_factor, has_local, eta = w.visible_factor, w.hidden_factor, w.has_local, w.learning_rate
     n, K = w.fired.shape
     zero = post.dtype.type(0)
@@ -42,23 +42,26 @@ def changes(w: Window, n_hidden: int, a: Any) -> None:
 
 
 @jit(fastmath=FASTMATH)
-def write_back(p: Population, synapses: Bank, t: int, begin: int, a: Any, segment: Any, active: Any) -> None:
+def write_back(
+    p: Population, synapses: Bank, t: int, begin: int, a: Any, segment: Any, active: Any, share: Share
+) -> None:
     """weights += sum_s a_s (R_s - mean), from a (M * K_p, n_neurons) of the population's own compartments.
 
-    Spike by spike; what the mean makes of it is one product of two vectors.
+    Spike by spike; what the mean makes of it is one product of two vectors. Each thread writes its own columns.
     """
     taps = synapses.taps
     n_basis, D = taps.shape
     K, n = len(p.products), a.shape[1]
+    c_first, c_last, whole_rows = share.first_column, share.last_column, share.n_threads == 1 and p.feeds.all()
     first, last = begin, D + t - 1  # positions of the spikes that traces of the window contain
     change = np.zeros((max(last - first, 1), n_basis * n), dtype=taps.dtype)
-    feeds_all, weights = p.feeds.all(), p.weights
+    weights = p.weights
     start, place = np.empty(p.size + 1, dtype=np.intp), np.empty(p.size, dtype=np.intp)
     for k in range(K):
         if synapses.recursive:
-            _filter_backwards(synapses.recursion, begin, t, D, K, k, a, change)
+            _filter_backwards(synapses.recursion, begin, t, D, K, k, a, change, c_first, c_last)
         else:
-            _filter_finite(taps, begin, t, K, k, a, change)
+            _filter_finite(taps, begin, t, K, k, a, change, c_first, c_last)
         # The spikes source by source, so that each row of the weights is worked on once.
         start[:] = 0
         total = 0
@@ -78,24 +81,26 @@ def write_back(p: Population, synapses: Bank, t: int, begin: int, a: Any, segmen
                 place[j] += 1
         for j in range(p.size):
             if start[j] < start[j + 1]:
-                if feeds_all:
+                if whole_rows:
                     _add_rows(weights, j, change, when, start[j], start[j + 1], 0, n_basis * n)
                     continue
                 for g in range(segment.shape[0]):
                     if p.feeds[segment[g, 2]]:
                         for basis in range(n_basis):
-                            left, right = basis * n + segment[g, 0], basis * n + segment[g, 1]
+                            left = basis * n + max(segment[g, 0], c_first)
+                            right = basis * n + min(segment[g, 1], c_last)
                             _add_rows(weights, j, change, when, start[j], start[j + 1], left, right)
     if p.mean.shape[0]:
-        _take_off_mean(p, t, begin, a, segment)
+        _take_off_mean(p, t, begin, a, segment, c_first, c_last)
     if not p.of_inputs:
         for j in range(p.size):
-            for basis in range(n_basis):
-                p.weights[j, basis * n + p.first + j] = 0
+            if c_first <= p.first + j < c_last:
+                for basis in range(n_basis):
+                    p.weights[j, basis * n + p.first + j] = 0
 
 
 @jit(fastmath=FASTMATH)
-def _take_off_mean(p: Population, t: int, begin: int, a: Any, segment: Any) -> None:
+def _take_off_mean(p: Population, t: int, begin: int, a: Any, segment: Any, c_first: int, c_last: int) -> None:
     """weights -= (sum_s a_s) mean; sources that never spiked have none."""
     mean, weights, n = p.mean, p.weights, a.shape[1]
     total = np.zeros(n, dtype=a.dtype)
@@ -110,7 +115,7 @@ def _take_off_mean(p: Population, t: int, begin: int, a: Any, segment: Any) -> N
         for basis in range(mean.shape[1]):
             if mean[j, basis] != 0:
                 row = weights[j, basis * n : (basis + 1) * n]
-                for i in range(n):
+                for i in range(np.uint64(c_first), np.uint64(c_last)):
                     row[i] -= mean[j, basis] * total[i]
 
 
@@ -130,7 +135,9 @@ def _add_rows(weights: Any, j: int, change: Any, when: Any, first: int, last: in
 
 
 @kernel(fastmath=FASTMATH)
-def _filter_finite(taps: Any, begin: int, t: int, K: int, k: int, a: Any, change: Any) -> None:
+def _filter_finite(
+    taps: Any, begin: int, t: int, K: int, k: int, a: Any, change: Any, c_first: int, c_last: int
+) -> None:
     """What a spike at each position, from ``begin`` on, adds to its weights: the sum over lags of taps a_{p + lag}."""
     n_basis, D = taps.shape
     n = a.shape[1]
@@ -141,12 +148,25 @@ def _filter_finite(taps: Any, begin: int, t: int, K: int, k: int, a: Any, change
             row = a[(position - D + lag) * K + k]
             for basis in range(n_basis):
                 tap, part = taps[basis, lag - 1], total[basis * n : (basis + 1) * n]
-                for i in range(n):
+                if tap == 0:
+                    continue
+                for i in range(np.uint64(c_first), np.uint64(c_last)):
                     part[i] += tap * row[i]
 
 
 @kernel(fastmath=FASTMATH)
-def _filter_backwards(recursion: Recursion, begin: int, t: int, D: int, K: int, k: int, a: Any, change: Any) -> None:
+def _filter_backwards(
+    recursion: Recursion,
+    begin: int,
+    t: int,
+    D: int,
+    K: int,
+    k: int,
+    a: Any,
+    change: Any,
+    c_first: int,
+    c_last: int,
+) -> None:
     """The same for exponentials, a recursion from the newest spike back: c_p = decay c_{p+1} + gain a - leaving a'.
 
     The step after that of the spike is the first that sees it; D steps later it has left.
@@ -154,21 +174,22 @@ def _filter_backwards(recursion: Recursion, begin: int, t: int, D: int, K: int, 
     n_basis, n = len(recursion.decay), a.shape[1]
     for basis in range(n_basis):
         decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
-        left, right = np.uint64(basis * n), np.uint64((basis + 1) * n)
+        left, first, last = np.uint64(basis * n), np.uint64(c_first), np.uint64(c_last)
         for place in range(len(change) - 1, -1, -1):
             row = change[place]
             if place == len(change) - 1:
-                row[left:right] = 0
+                for i in range(first, last):
+                    row[left + i] = 0
             else:
                 after = change[place + 1]
-                for i in range(left, right):
-                    row[i] = decay * after[i]
+                for i in range(first, last):
+                    row[left + i] = decay * after[left + i]
             comes = begin + place - D + 1
             if comes >= begin:
                 come = a[comes * K + k]
-                for i in range(np.uint64(n)):
+                for i in range(first, last):
                     row[left + i] += gain * come[i]
             if comes + D < t:
                 gone = a[(comes + D) * K + k]
-                for i in range(np.uint64(n)):
+                for i in range(first, last):
                     row[left + i] -= leaving * gone[i]

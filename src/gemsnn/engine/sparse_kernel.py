@@ -183,12 +183,12 @@ def advance(
             if w.has_local:
                 learn_reach(
                     gamma, post[k, n_hidden:], y.traces[time % 2, k, :, n_inputs : n_inputs + n_hidden],
-                    rate[k, n_hidden:], w.reaches, w.reach_eligibility[k], w.reach, total,
+                    rate[k, n_hidden:], w.reaches, w.reach_eligibility[k], w.reach, total, 0, n_hidden,
                 )  # fmt: skip
 
         # Remember the spikes, in the traces that the next step sees.
-        remember(fired, w.history, w.history_bits)
-        remember(inputs[step].reshape(-1, 1), w.input_history, w.history_bits)
+        remember(fired, w.history, w.history_bits, 0, w.history.shape[1])
+        remember(inputs[step].reshape(-1, 1), w.input_history, w.history_bits, 0, 1)
         make_traces(y, w, time + 1)
         for j in range(n_inputs):
             if inputs[step, j]:
