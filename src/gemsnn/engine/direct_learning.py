@@ -53,12 +53,12 @@ def learn_reach(
 
 
 @kernel()
-def remember(fired: Any, histories: Any, bits: int, first_k: int, last_k: int) -> None:
-    """Shift the spikes (n, K) of some compartments into the histories (n, K, words)."""
+def remember(fired: Any, histories: Any, bits: int, first: int, last: int) -> None:
+    """Shift the spikes (n, K) of neurons ``first`` to ``last`` - 1 into the histories (n, K, words)."""
     full_word = (1 << bits) - 1
-    n, _, words = histories.shape
-    for i in range(n):
-        for k in range(first_k, last_k):
+    _, K, words = histories.shape
+    for i in range(first, last):
+        for k in range(K):
             bit = np.int64(fired[i, k])
             for word in range(words):
                 longer = (np.int64(histories[i, k, word]) << 1) | bit

@@ -21,7 +21,13 @@ from gemsnn.engine.bits import pack
 from gemsnn.engine.event_drive import begin_drive, mean_traces, take_in_again
 from gemsnn.engine.event_kernel import advance
 from gemsnn.engine.event_plan import event_plan
-from gemsnn.engine.event_products import begin_finite_products, begin_recursive_products, finite_products, turn
+from gemsnn.engine.event_products import (
+    begin_finite_products,
+    begin_recursive_products,
+    finite_products,
+    turn,
+    turn_pairs,
+)
 from gemsnn.engine.event_window import Population, Share, Steps, Window
 from gemsnn.engine.event_writing import changes, write_back
 from gemsnn.engine.kept import Declared, Kept, length
@@ -279,7 +285,7 @@ class Learner:
             lag_factors=np.zeros((team, D * n_basis + 1), dtype=f),
             turned=np.zeros((team, n_basis, D + 1), dtype=f),
             active=np.zeros((team, max((part.size for part in plan.sources), default=0)), dtype=np.intp),
-            shares=np.zeros((team, n)),
+            shares=np.zeros((K, n)),
             rates=np.zeros((team, n), dtype=f),
             of_neuron=zeros((team, columns), f),
             likelihood=np.zeros((team, K)),
@@ -480,6 +486,7 @@ class Learner:
                     p, taps, self._time, t, begin, 0, len(p.products), whole, counts, w.turned[0], w.sums[0],
                     w.offsets[0], w.lag_factors[0],
                 )  # fmt: skip
+                turn_pairs(p, self._duration, self._time, 0, len(p.products))
         self._begin_recursions()
 
     def _begin_recursions(self) -> None:

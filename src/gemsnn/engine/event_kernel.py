@@ -39,7 +39,7 @@ from gemsnn.engine.bits import pack
 from gemsnn.engine.direct_learning import advance_trace, remember
 from gemsnn.engine.event_drive import drive, recur, take_in
 from gemsnn.engine.event_learning import add_learned, add_own_drive, add_signals, learn_own
-from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn
+from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn, turn_pairs
 from gemsnn.engine.event_window import Population, Share, Steps, Window
 from gemsnn.engine.firing import fire, weigh
 from gemsnn.engine.jit import FASTMATH, kernel
@@ -62,7 +62,7 @@ def advance(
     thread, n_threads, first_k, last_k = share.thread, share.n_threads, share.first_k, share.last_k
     synapses, bias, potentials, spikes = w.synapses, w.bias, w.potentials, steps.spikes
     log_weights, importance, likelihood = w.log_weights[thread], w.importance[thread], w.likelihood[thread]
-    active, left, shares, of_neuron = w.active[thread], w.left[thread], w.shares[thread], w.of_neuron[thread]
+    active, left, of_neuron = w.active[thread], w.left[thread], w.of_neuron[thread]
     offsets, lag_factors = w.offsets[thread], w.lag_factors[thread]
     recursive, D = synapses.recursive, synapses.taps.shape[1]
     n, K = w.fired.shape
@@ -97,12 +97,9 @@ def advance(
         add_own_drive(w, share)
         for k in range(first_k, last_k):
             fire(
-                potentials[k, :n], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, shares,
+                potentials[k, :n], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares[k],
                 spikes[step, k], w.log_probability[k],
             )  # fmt: skip
-            for i in range(n):
-                w.fired[i, k] = spikes[step, k, i]
-                w.probabilities[i, k] = shares[i]
         for p in populations:
             if p.size and not p.of_inputs:
                 for k in range(first_k, min(last_k, 1) if p.shared else last_k):
@@ -119,9 +116,10 @@ def advance(
                 steps.log_likelihood[step, k] = likelihood[k]
                 steps.log_weights[step, k], steps.importance[step, k] = log_weights[k], importance[k]
         # What this thread's neurons learn.
-        _make_signals(w, t, clamped, post_factor, broadcast, local, share)
+        _make_signals(w, spikes[step], t, clamped, post_factor, broadcast, local, share)
         add_signals(w, t, begin, clamped, share)
         learn_own(w, t, share)
+        remember(w.fired, w.history, w.history_bits, share.first_column, min(share.last_column, n))
         if begin == t and not clamped:
             begin = t + 1  # nothing in the window to learn from yet
         # 1. and 2. of the next step.
@@ -139,19 +137,19 @@ def advance(
             wait_for_all(counter, n_threads * barriers)
 
         # What no thread needs any more as it was.
-        remember(w.fired, w.history, w.history_bits, first_k, last_k)
         for k in range(first_k, last_k):
             row = spikes[step, k]
             advance_trace(w.soma, w.somatic_table, w.history, w.past, k, time, row, w.somatic_trace[k])
             advance_trace(synapses, w.synaptic_table, w.history, w.past, k, time, row, w.own_trace[k])
             for i in range(n):
                 w.past[time % len(w.past), k, i] = row[i]
-        if recursive:
-            for p in populations:
-                if p.size and (thread == n_threads - 1 or not p.shared):
-                    recursive_squares(
-                        p, synapses.recursion, t + 1, 0 if p.shared else first_k, 1 if p.shared else last_k
-                    )
+        for p in populations:
+            if p.size and (thread == n_threads - 1 or not p.shared):
+                p_first, p_last = (0, 1) if p.shared else (first_k, last_k)
+                if recursive:
+                    recursive_squares(p, synapses.recursion, t + 1, p_first, p_last)
+                else:
+                    turn_pairs(p, D, time + 1, p_first, p_last)
         time += 1
         t += 1
     if thread == 0:
@@ -178,7 +176,9 @@ def _go_on(w: Window, p: Population, time: int, t: int, begin: int, first_k: int
 
 
 @kernel(fastmath=FASTMATH, error_model="numpy")
-def _make_signals(w: Window, t: int, clamped: bool, post_factor: Any, broadcast: Any, local: Any, share: Share) -> None:
+def _make_signals(
+    w: Window, spikes: Any, t: int, clamped: bool, post_factor: Any, broadcast: Any, local: Any, share: Share
+) -> None:
     """Post factors and learning signals of step t, by the rule's functions; all 0 where it runs freely.
 
     Those of a thread's own neurons; signals that are alike for all neurons, each thread computes for itself.
@@ -190,11 +190,15 @@ def _make_signals(w: Window, t: int, clamped: bool, post_factor: Any, broadcast:
     n_hidden = signal.shape[0]
     first, last = min(share.first_column, n), min(share.last_column, n)
     hidden = slice(min(first, n_hidden), min(last, n_hidden))
+    for i in range(first, last):  # from compartment by compartment to neuron by neuron
+        for k in range(K):
+            fired[i, k] = spikes[k, i]
+            probabilities[i, k] = w.shares[k, i]
     if clamped:
         post_factor(fired[hidden], probabilities[hidden], factors[hidden])
         for i in range(n_hidden, n):
             for k in range(K):
-                error = (1.0 if fired[i, k] else 0.0) - probabilities[i, k]
+                error = (1.0 if spikes[k, i] else 0.0) - w.shares[k, i]
                 errors[k, i - n_hidden] = error
                 if first <= i < last:
                     factors[i, k] = error

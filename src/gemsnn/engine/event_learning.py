@@ -144,13 +144,20 @@ def add_signals(w: Window, t: int, begin: int, clamped: bool, share: Share) -> N
     for s in range(t):
         fading[s] *= w.gamma
     fading[t] = 1
-    for k in range(share.first_k, share.last_k):
-        visible_factor[t * K + k] = zero
-        hidden_factor[t * K + k] = zero
+    # Each thread has its own steps here: their numbers lie side by side.
+    if share.thread == share.n_threads - 1:
+        for k in range(K):
+            visible_factor[t * K + k] = zero
+            hidden_factor[t * K + k] = zero
     if clamped:
-        for k in range(share.first_k, share.last_k):
-            to_visible, to_hidden = fading.dtype.type(visible_signal[k]), fading.dtype.type(hidden_signal[k])
-            for s in range(begin, t + 1):
+        many = t + 1 - begin
+        first, last = (
+            begin + many * share.thread // share.n_threads,
+            begin + many * (share.thread + 1) // share.n_threads,
+        )
+        for s in range(first, last):
+            for k in range(K):
+                to_visible, to_hidden = fading.dtype.type(visible_signal[k]), fading.dtype.type(hidden_signal[k])
                 visible_factor[s * K + k] += fading[s] * to_visible
                 hidden_factor[s * K + k] += fading[s] * to_hidden
     if has_local:

@@ -49,7 +49,6 @@ def finite_products(
             for other in range(K):
                 together = counts[(position - back) * K + other]
                 recent[newest, (older * K + k) * K + other] = together
-                recent[older, (newest * K + other) * K + k] = together
         for basis in range(n_basis):
             number = 0
             for lag in range(1, D + 1):
@@ -86,6 +85,18 @@ def finite_products(
             number += taps[basis, lag - 1] != 0
     for k in range(first_k, last_k):
         mix(halves[k], offsets, factors, number, begin * K, t * K, all_products[k])
+
+
+@kernel()
+def turn_pairs(p: Population, D: int, time: int, first_k: int, last_k: int) -> None:
+    """What :func:`finite_products` of all compartments has counted, from the older spikes' side; for its next call."""
+    recent, K = p.recent, p.products.shape[0]
+    newest = (time - 1) % (D + 1)
+    for back in range(1, min(D, time - 1) + 1):
+        older = (time - 1 - back) % (D + 1)
+        for k in range(first_k, last_k):
+            for other in range(K):
+                recent[older, (newest * K + k) * K + other] = recent[newest, (older * K + other) * K + k]
 
 
 @kernel()

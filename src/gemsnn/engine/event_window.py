@@ -85,6 +85,7 @@ class Window(NamedTuple):
     gram: Any  # (n_classes, K, M * K) f
     scaled: Any  # (K, M * K) f
     potentials: Any  # (K, columns) f
+    shares: Any  # (K, n_neurons): probabilities of a spike, compartment by compartment
     fired: Any  # (n_neurons, K) bool
     probabilities: Any  # (n_neurons, K)
     factors: Any  # (n_neurons, K)
@@ -101,7 +102,6 @@ class Window(NamedTuple):
     lag_factors: Any  # (D * n_basis + 1,) f
     turned: Any  # (n_basis, D + 1) f: the taps, in the order of the slots of ``recent``
     active: Any  # (most sources,) intp
-    shares: Any  # (n_neurons,)
     rates: Any  # (n_neurons,) f
     of_neuron: Any  # (columns,) f
     likelihood: Any  # (K,)

@@ -187,8 +187,8 @@ def advance(
                 )  # fmt: skip
 
         # Remember the spikes, in the traces that the next step sees.
-        remember(fired, w.history, w.history_bits, 0, w.history.shape[1])
-        remember(inputs[step].reshape(-1, 1), w.input_history, w.history_bits, 0, 1)
+        remember(fired, w.history, w.history_bits, 0, n)
+        remember(inputs[step].reshape(-1, 1), w.input_history, w.history_bits, 0, n_inputs)
         make_traces(y, w, time + 1)
         for j in range(n_inputs):
             if inputs[step, j]:
