@@ -97,6 +97,11 @@ def by(others: Runs, data: str, method: str) -> Runs:
     return sorted(found, key=lambda run: run["data"])
 
 
+def split_of(run: dict[str, Any]) -> int:
+    """Of another method's run, whose data are a file."""
+    return int(Path(run["data"]).stem.rpartition("-")[2])
+
+
 def compared(runs: Runs, others: Runs, data: str) -> dict[str, Runs]:
     """Runs of each method that was tried on some data."""
     found = {GEMSNN: of(runs, data), **{title: by(others, data, method) for method, title in METHODS.items()}}
@@ -128,10 +133,12 @@ def others_table(runs: Runs, others: Runs) -> str:
     for data, name in NAMES.items():
         for title, found in compared(runs, others, data).items():
             spikes = mean(found, "hidden_spikes")
-            first = f"**{name}**, {len(found)} splits, {found[0]['n_test']} to test on<br>" if title == GEMSNN else ""
+            splits = len(of(runs, data))
+            if title == GEMSNN:
+                title = f"**{name}**, {splits} splits, {found[0]['n_test']} to test on<br>{title}"
             rows.append(
                 [
-                    first + title,
+                    title if len(found) == splits else f"{title} (so far {len(found)} splits)",
                     interval(found, "test.accuracy", 100),
                     interval(found, "test.ece", 1, 3),
                     f"{mean(found, 'test.scaled.ece'):.3f}",
@@ -181,12 +188,13 @@ def versus_table(runs: Runs, others: Runs) -> str:
     """Where gemsnn is ahead of snnTorch, and where the splits do not tell the two apart."""
     rows = []
     for data, name in NAMES.items():
-        ours, theirs = of(runs, data), by(others, data, "snntorch")
-        if not ours or len(ours) != len(theirs):
+        theirs = {split_of(run): run for run in by(others, data, "snntorch")}
+        both = [(run, theirs[run["split"]]) for run in of(runs, data) if run["split"] in theirs]
+        if not both:
             continue
         verdicts = []
         for path, more in COLUMNS.values():
-            pairs = [(value(a, path), value(b, path)) for a, b in zip(ours, theirs, strict=True)]
+            pairs = [(value(ours, path), value(its, path)) for ours, its in both]
             gained = estimate([a - b if more else b - a for a, b in pairs])
             word = "ahead" if gained.mean >= 0 else "behind"
             told_apart = gained.above > 0 or gained.below < 0
