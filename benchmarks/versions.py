@@ -114,10 +114,16 @@ def made(row: Row) -> Callable[[], object]:
                 stream.step(inputs[t], targets[t] if row.stream == "learning" else None)
 
         return run
-    state = [parameters, 0]
+    state, means = [parameters, 0], [()]
+    if hasattr(gemsnn, "TraceMeans"):  # the present version: a learner for all examples, and traces less their means
+        learns = gemsnn.learning.Lessons(network, row.n_compartments, T, row.threads)
+        means = [(gemsnn.TraceMeans.zero(network),)] if config.mean_free else means
+    else:
+        learns = network
 
     def learn() -> None:
-        state[0] = learn_example(network, state[0], config, rule, inputs, targets, state[1])[0]
+        state[0], *_, moved = learn_example(learns, state[0], config, rule, inputs, targets, state[1], *means[0])
+        means[0] = means[0] and (moved,)
         state[1] += 1
 
     return learn

@@ -20,7 +20,7 @@ from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.events import Preprocessing
 from gemsnn.inference import Prediction, SetDecisions, recording_key
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
-from gemsnn.learning import TraceMeans
+from gemsnn.learning import Lessons, TraceMeans
 from gemsnn.model import Filter, Network, Parameters
 from gemsnn.model.checks import spike_array
 from gemsnn.rules import Rule
@@ -256,12 +256,12 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         means = self.model_.means if config.mean_free else None
         if means is None:
             means = initial_means(config, self.network_)
+        longest = max(len(sequence) for sequence in spikes)
+        lessons = Lessons(self.network_, config.n_compartments, longest, config.threads)
         for index in np.flatnonzero(weights).tolist():
             rule = weighted(usual, weights[index])
             shown, target = shift(examples[index], position), desired(examples, index, len(self.classes_))
-            parameters, _, _, means = learn_example(
-                self.network_, parameters, config, rule, shown, target, position, means
-            )
+            parameters, _, _, means = learn_example(lessons, parameters, config, rule, shown, target, position, means)
             position += 1
         self._set_fitted(
             config, self.classes_, self.network_, parameters, self.model_.n_steps, position, self.history_, means

@@ -185,7 +185,38 @@ def holds_no_more_memory_after_a_long_sequence(engine):
     assert max(map(held, range(1500, 1800, 80))) <= 1.3 * max(map(held, range(700, 1000, 80)))
 
 
+def begins_anew_as_a_new_learner_would(engine):
+    """To the bit: with other settings of the rule, another length, other means."""
+    uniforms = Uniforms(7, 0, K, network.n_hidden, network.n_visible).draw(T)
+    other, means = replace(rule, learning_rate=rule.learning_rate / 3, gamma=0.7), np.full((4, 3), 0.2)
+
+    def part(learner, free, steps):
+        if free:
+            for t in range(steps):
+                learner.step(inputs[0, t], targets[0, t] if t % 5 else None, uniforms[t])
+        else:
+            learner.run(inputs[0, :steps], targets[0, :steps], uniforms[:steps, :, : network.n_hidden])
+        taken, state = learner.take()
+        return taken.copy(), state
+
+    for free in (False, True):
+        learner = engine.learner(network, parameters, rule, K, free=free, steps=None if free else 9)
+        learner.take_off(means / 2)
+        begun, _ = part(learner, free, 9)
+        for takes_off in (False, True):
+            fresh = engine.learner(network, begun, other, K, free=free, steps=None if free else T)
+            learner.restart(other, None if free else T)
+            if takes_off:
+                learner.take_off(means)
+                fresh.take_off(means)
+            (begun, state), (expected, expected_state) = part(learner, free, T), part(fresh, free, T)
+            assert begun == expected
+            np.testing.assert_array_equal(state.log_weights, expected_state.log_weights)
+            assert state.time == T
+
+
 CHECKS = [
+    begins_anew_as_a_new_learner_would,
     says_what_it_did_in_the_shapes_of_the_protocol,
     leaves_its_arguments_unchanged,
     gives_the_same_bits_on_any_number_of_threads,

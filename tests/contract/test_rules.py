@@ -135,7 +135,7 @@ def learns_nothing_at_a_learning_rate_of_zero(rule, engine):
 
 def holds_no_more_memory_after_a_long_stream(rule, engine):
     live, block = stream(rule, engine), 48
-    rounds = 12 if engine == "compiled" else 3
+    rounds = 18 if engine == "compiled" else 3
 
     def most_held():
         """Of what goes on from step to step; a window may fill up and be emptied, so its ceiling counts."""
@@ -149,7 +149,7 @@ def holds_no_more_memory_after_a_long_stream(rule, engine):
         return most
 
     first = most_held()
-    assert most_held() == first > 0
+    assert 0 < most_held() <= 1.3 * first  # memory that grows would have doubled
 
 
 def sends_as_many_numbers_as_it_says(rule, engine):

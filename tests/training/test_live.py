@@ -460,7 +460,8 @@ from gemsnn.training import DecoderSettings, Model
 
 def ready():
     kernels = [thing for thing in gc.get_objects() if isinstance(thing, Dispatcher)]
-    return {one.py_func.__qualname__: one.signatures for one in kernels if "gemsnn" in one.py_func.__module__}
+    ours = [(one.py_func, one.signatures) for one in kernels if "gemsnn" in one.py_func.__module__]
+    return {f"{kernel.__module__}.{kernel.__qualname__}": told for kernel, told in ours}
 
 network = gemsnn.Network.fully_connected(6, 4, 2, readout="winner-take-all")
 choice = Preprocessing(sensor_size=(3, 2), bin_us=100)
@@ -474,7 +475,8 @@ for answer in live.follow([events[:200], events[200:]]):
 live.reset()
 live.feed(events)
 after = ready()
-print(answer.step, "place" in after, {name: told for name, told in after.items() if told != before.get(name)})
+new = {name: told for name, told in after.items() if told != before.get(name)}
+print(answer.step, "gemsnn.events.placing.place" in after, new)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout == "350 True {}\n", done

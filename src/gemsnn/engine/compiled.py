@@ -42,18 +42,16 @@ def learner(
     begun = None if state is None else next((name for name, mark in MARKS.items() if mark in state.kept), None)
     form = begun or FORM or suitable_form(network, parameters, rule, n_compartments, free, steps)
 
-    def begin(weights: Parameters, past: State | None, overwrite: bool = True) -> protocol.Learner:
+    def begin(rule: Rule, weights: Parameters, past: State | None, overwrite: bool = True) -> protocol.Learner:
         if form == "sparse":
             return sparse.Learner(network, weights, rule, n_compartments, state=past, overwrite=overwrite)
         if form == "direct":
             return direct.Learner(network, weights, rule, n_compartments, state=past, free=free, threads=threads)
-        return event.Learner(
-            network, weights, rule, n_compartments, state=past, free=free, steps=steps, overwrite=overwrite
-        )
+        return event.Learner(network, weights, rule, n_compartments, state=past, free=free, steps=steps)
 
     if free and state is None:
-        return resting.Learner(network, parameters, rule, n_compartments, begin, horizon(rule.gamma, parameters.dtype))
-    return begin(parameters, state, overwrite)
+        return resting.Learner(network, parameters, rule, n_compartments, begin)
+    return begin(rule, parameters, state, overwrite)
 
 
 def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:

@@ -25,7 +25,7 @@ from gemsnn.engine.blas import single_threaded_blas
 from gemsnn.engine.direct_kernel import Block, advance, filter_spikes
 from gemsnn.engine.kept import Declared, Kept, length
 from gemsnn.engine.layout import layout
-from gemsnn.engine.pointers import rule_functions
+from gemsnn.engine.pointers import rule_functions, rule_numbers
 from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.tables import histories
 from gemsnn.model import Network, Parameters
@@ -54,40 +54,48 @@ class Learner:
     ) -> None:
         self.network, self.threads = network, min(threads, network.n_neurons)
         self.dtype = parameters.dtype
-        self.learning_rate, self.kappa, self.gamma = (
-            self.dtype.type(rule.learning_rate),
-            float(rule.kappa),
-            self.dtype.type(max(rule.gamma, np.finfo(self.dtype).tiny)),  # above 0 in float32 too
-        )
         self._functions = rule_functions(type(rule), self.dtype)
-        self._settings, self._has_local = np.array(rule.numbers()), rule.local is not None
         # Where visible neurons may run freely they spike differently in each compartment.
         self.layout = layout(network, free, self.dtype)
-        plan, n, K = self.layout, network.n_neurons, n_compartments
-        self.n_compartments = K
-
+        self.n_compartments = n_compartments
         self._synaptic = parameters.synaptic.copy()
-        self._private = self._synaptic[:, plan.private].copy().reshape(n, -1)  # dense rows; written back when taken out
         self._somatic, self._bias = parameters.somatic.copy(), parameters.bias.copy()
+        self._block: Block | None = None
+        self._begin(rule)
+        if state is not None:
+            self._restore(state)
 
-        n_private, n_columns = self._private.shape[1], plan.group_mask.shape[1]
-        self.time = 0 if state is None else state.time
-        if state is None or "spikes" in state.kept:
-            n_sources = (n_columns - 1) // network.synaptic_filter.n_basis
-            self._shared_history = np.zeros((network.synaptic_filter.duration, n_sources), dtype=np.uint8)
-            self._history = np.zeros((n, K, plan.history.words), dtype=np.uint16)
-            self._log_weights = np.zeros(K)
-            self._processor_memory = np.zeros(rule.processor_memory(K))
-            self._neuron_memory = np.zeros((network.n_hidden, rule.neuron_memory))
-            self._eligibility = np.zeros((n, K, n_private), dtype=self.dtype)
-            self._somatic_eligibility = np.zeros((n, K, self._somatic.shape[1]), dtype=self.dtype)
-            self._window_post = np.zeros((n, K, 0), dtype=self.dtype)
-            self._window_traces = np.zeros((0, n_columns), dtype=self.dtype)
-            self._window_ages = np.zeros(0, dtype=np.int64)
-            if state is not None:  # begin with the spikes that the filters still see
-                duration, spikes = len(self._shared_history), state.kept["spikes"]
-                self._shared_history[:, : network.n_inputs] = state.kept["inputs"][len(spikes) - duration :]
-                self._history = histories(spikes, plan.history)
+    def _begin(self, rule: Rule, eligibility: NDArray[Any] | None = None) -> None:
+        """In silence; memory of an earlier eligibility is used again."""
+        network, plan, n, K, f = self.network, self.layout, self.network.n_neurons, self.n_compartments, self.dtype
+        numbers = rule_numbers(rule, f)
+        self.learning_rate, self.gamma, self.kappa = numbers["learning_rate"], numbers["gamma"], numbers["kappa"]
+        self._settings, self._has_local = numbers["settings"], rule.local is not None
+        self._horizon = _horizon(rule.gamma, f)
+        self._private = self._synaptic[:, plan.private].copy().reshape(n, -1)  # dense rows; written back when taken out
+        n_columns, n_basis = plan.group_mask.shape[1], network.synaptic_filter.n_basis
+        self.time = self._position = 0
+        history = network.synaptic_filter.duration, (n_columns - 1) // n_basis
+        self._shared_history = np.zeros(history, dtype=np.uint8)
+        self._history = np.zeros((n, K, plan.history.words), dtype=np.uint16)
+        self._log_weights = np.zeros(K)
+        self._processor_memory = np.zeros(rule.processor_memory(K))
+        self._neuron_memory = np.zeros((network.n_hidden, rule.neuron_memory))
+        self._eligibility = np.zeros((n, K, self._private.shape[1]), dtype=f) if eligibility is None else eligibility
+        self._eligibility[...] = 0
+        self._somatic_eligibility = np.zeros((n, K, self._somatic.shape[1]), dtype=f)
+        self._window_post = np.zeros((n, K, 0), dtype=f)
+        self._window_traces = np.zeros((0, n_columns), dtype=f)
+        self._window_ages = np.zeros(0, dtype=np.int64)
+        self._shared_traces = self._centred_traces = self._window_traces
+        self.take_off(no_means(network))
+
+    def _restore(self, state: State) -> None:
+        self.time = state.time
+        if "spikes" in state.kept:  # begin with the spikes that the filters still see
+            duration, spikes = len(self._shared_history), state.kept["spikes"]
+            self._shared_history[:, : self.network.n_inputs] = state.kept["inputs"][len(spikes) - duration :]
+            self._history = histories(spikes, self.layout.history)
         else:
             kept = state.kept
             self._shared_history, self._history = kept["shared_history"], kept["history"].copy()
@@ -98,14 +106,9 @@ class Learner:
             if kept["gamma"] != self.gamma:  # what has faded so far has faded by the old gamma
                 self._window_post = self._window_post * _fading(kept["gamma"], self._window_ages - 1)
                 self._window_ages = np.ones_like(self._window_ages)
-        if state is not None:
-            self._log_weights = state.log_weights.copy()
-            self._processor_memory, self._neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
-        self._horizon = _horizon(rule.gamma, self.dtype)
-        self._block: Block | None = None
-        self._shared_traces = self._centred_traces = np.zeros((0, n_columns), dtype=self.dtype)
-        self._position = 0
-        self.take_off(no_means(network) if state is None else state.means)
+        self._log_weights = state.log_weights.copy()
+        self._processor_memory, self._neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
+        self.take_off(state.means)
 
     # ---- a whole sequence -------------------------------------------------------------------------------------------
 
@@ -194,6 +197,11 @@ class Learner:
         self._shared_means[: means.size] = means.reshape(-1)
         self._mean_free = bool(means.any())
         self._window_centred = self._centred(self._window_traces)
+
+    def restart(self, rule: Rule, steps: int | None = None) -> None:
+        """Begin anew in silence, with the weights as they are and a rule of the same kind."""
+        self.take()
+        self._begin(rule, self._eligibility)
 
     # ---- taking out -------------------------------------------------------------------------------------------------
 

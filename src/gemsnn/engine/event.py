@@ -8,16 +8,22 @@ moves on.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine import event_kernel as kernel
-from gemsnn.engine.event_kernel import Population, Steps, Window
+from gemsnn.engine.aligned import padded, zeros
+from gemsnn.engine.bits import pack
+from gemsnn.engine.event_drive import begin_drive, mean_traces, take_in_again
+from gemsnn.engine.event_kernel import advance
 from gemsnn.engine.event_plan import event_plan
+from gemsnn.engine.event_products import begin_finite_products, begin_recursive_products
+from gemsnn.engine.event_window import Population, Steps, Window
+from gemsnn.engine.event_writing import changes, write_back
 from gemsnn.engine.kept import Declared, Kept, length
-from gemsnn.engine.pointers import rule_functions
+from gemsnn.engine.pointers import rule_functions, rule_numbers
 from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.recursion import Bank
 from gemsnn.engine.tables import histories
@@ -52,7 +58,6 @@ class Learner:
         state: State | None = None,
         free: bool = False,
         steps: int | None = None,
-        overwrite: bool = False,
     ) -> None:
         plan = event_plan(network, free, parameters.dtype)
         assert plan is not None  # whoever chose this form has asked
@@ -62,15 +67,16 @@ class Learner:
         self._keep = horizon(rule.gamma, self.dtype)
         self._time = 0 if state is None else state.time
         self._stale = False  # whether the filters hold what older weights made of the spikes
+        self._written = True  # whether the weights have all that was learned
         past = 0 if state is None or "place" not in state.kept else int(state.kept["place"][0])
-        room = past + (BLOCK if steps is None else min(steps, LONGEST_SEQUENCE))
-        # Source-major, as it comes out of this form.
-        by_source = parameters.synaptic.transpose(1, 2, 0)
-        if not (overwrite and by_source.flags.c_contiguous):
-            by_source = np.array(by_source, order="C")
-        self._synaptic = by_source.reshape(network.n_sources, -1)
+        self._room = room = past + _room_for(steps)
+        # One row for each source; the columns of a basis are neurons, and a few that are none.
+        self._columns = padded(network.n_neurons, self.dtype)
+        shape = (network.n_sources, network.synaptic_filter.n_basis * self._columns)
+        self._synaptic = zeros(shape, self.dtype)
+        self._by_neuron(self._synaptic)[:] = parameters.synaptic
         self._window = self._make_window(parameters, room)
-        self._populations = tuple(self._make_population(part, room) for part in plan.sources)
+        self._set_populations(self._make_population(part, room) for part in plan.sources)
         self.means = no_means(network) if state is None else state.means
         if state is not None:
             w = self._window
@@ -103,6 +109,26 @@ class Learner:
         self._write()
         self._set_means(means)
 
+    def restart(self, rule: Rule, steps: int | None = None) -> None:
+        """Begin anew in silence, with the weights as they are and a rule of the same kind."""
+        self._write()
+        self.rule, self._keep = rule, horizon(rule.gamma, self.dtype)
+        self._time, self._stale = 0, False
+        w = self._window = self._window._replace(**rule_numbers(rule, self.dtype))
+        for array in (
+            w.time, w.place, w.somatic_eligibility, w.somatic_trace, w.past, w.history, w.own_trace, w.virtual,
+            w.virtual_eligibility, w.reach_eligibility, w.log_weights, w.processor_memory, w.neuron_memory, w.signal,
+        ):  # fmt: skip
+            array[...] = 0
+        w.reach[:] = self._reach(self._by_neuron(self._synaptic))
+        for p in self._populations:
+            for array in (p.filtered, p.squares, p.first_traces, p.mean_filtered):
+                array[...] = 0
+            p.bits[:, : self._duration * len(p.products)] = 0  # the past; the rest is written before it is read
+        self._make_room(_room_for(steps))
+        if self.means.any():
+            self._set_means(no_means(self.network))
+
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
         self._write()
@@ -114,14 +140,14 @@ class Learner:
             "somatic_eligibility": w.somatic_eligibility,
             "virtual_eligibility": w.virtual_eligibility,
             "reach_eligibility": w.reach_eligibility,
-            "post": w.post[: t * K],
+            "post": w.post[: t * K, : self.network.n_neurons],
             "fading": w.fading[:t],
         }
         for index, p in enumerate(self._populations):
             kept[f"bits_{index}"] = p.bits[:, : (D + t) * p.products.shape[0]]
         memories = w.processor_memory, w.neuron_memory
         state = State("compiled", self.network, self.dtype, self._time, w.log_weights, *memories, kept, self.means)
-        return self._parameters(self._synaptic, w.bias, w.somatic), state
+        return Parameters(self._by_neuron(self._synaptic), w.somatic.T, w.bias[: self.network.n_neurons]), state
 
     def parameters(self) -> Parameters:
         """The weights as they are now, as a copy; the learner does not notice."""
@@ -132,14 +158,15 @@ class Learner:
             array[:] = before
         for p, part in zip(self._populations, self.plan.sources, strict=True):
             self._write_population(p._replace(weights=synaptic[part.columns]), a)
-        return self._parameters(synaptic, w.bias + self._bias_change(a), w.somatic).copy()
+        bias = (w.bias + self._bias_change(a))[: self.network.n_neurons]
+        return Parameters(self._by_neuron(synaptic), w.somatic.T, bias).copy()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _parameters(self, synaptic: Array, bias: Array, somatic: Array) -> Parameters:
-        network = self.network
-        shape = (network.n_sources, network.synaptic_filter.n_basis, network.n_neurons)
-        return Parameters(synaptic.reshape(shape).transpose(2, 0, 1), somatic.T, bias)
+    def _by_neuron(self, rows: Array) -> Array:
+        """A view of rows of weights as (n_neurons, n_sources, n_basis)."""
+        by_basis = rows.reshape(len(rows), -1, self._columns)[:, :, : self.network.n_neurons]
+        return by_basis.transpose(2, 0, 1)
 
     def _set_means(self, means: NDArray[np.float64]) -> None:
         self.means = means
@@ -150,10 +177,18 @@ class Learner:
             if p.of_inputs:
                 p = p._replace(mean=np.array(kept[part.columns], dtype=self.dtype))
                 p.mean_square[0] = (p.mean * p.mean).sum()
-                kernel.mean_traces(p, w.synapses.taps, t, begin, w.active)
+                if begin < t:
+                    mean_traces(p, w.synapses.taps, t, begin, w.active)
             made.append(p)
-        self._populations = tuple(made)
-        self._stale = True  # what the filters make of the means is made anew as well
+        self._set_populations(made)
+        self._stale = self._time > 0  # what the filters make of the means is made anew as well
+
+    def _set_populations(self, populations: Iterable[Population]) -> None:
+        self._populations = tuple(populations)
+        # Four or eight for the kernel, which is compiled anew for each number of them.
+        number = len(self._populations)
+        spare = self._populations[0]._replace(size=0)
+        self._filled_up = self._populations + (spare,) * (max(4, 1 << (number - 1).bit_length()) - number)
 
     def _steps(self, T: int, inputs: Array, targets: Array, clamped: Array, uniforms: Array) -> Steps:
         K, n = self.n_compartments, self.network.n_neurons
@@ -165,36 +200,27 @@ class Learner:
         """Through all steps, moving the window on whenever it is full."""
         done = 0
         while done < T:
-            room = len(self._window.post) // self.n_compartments - int(self._window.place[0])
+            room = self._room - int(self._window.place[0])
             if not room:
                 self._move_on()
                 continue
             many = min(room, T - done, LONGEST_SEQUENCE)
             if self._stale:
                 self._renew_filters()
-            kernel.advance(self._window, self._filled_up(), steps, *self._functions, done, done + many)
+            advance(self._window, self._filled_up, steps, *self._functions, done, done + many)
             done += many
             self._time += many
-
-    def _filled_up(self) -> tuple[Population, ...]:
-        """The populations, as many as a power of two: for each number of them the kernel is compiled anew."""
-        number = len(self._populations)
-        spare = self._populations[0]._replace(size=0)
-        return self._populations + (spare,) * ((1 << (number - 1).bit_length()) - number)
+            self._written = False
 
     def _make_window(self, parameters: Parameters, M: int) -> Window:
         network, plan, rule, f, K = self.network, self.plan, self.rule, self.dtype, self.n_compartments
         n, n_hidden, n_visible = network.n_neurons, network.n_hidden, network.n_visible
         n_basis, D = plan.synapses.taps.shape
-        n_somatic = network.somatic_filter.n_basis
+        n_somatic, columns = network.somatic_filter.n_basis, self._columns
         has_local = rule.local is not None
-        reach = parameters.synaptic[n_hidden:, network.n_inputs : network.n_inputs + n_hidden].sum(axis=2)
         most = max((part.size for part in plan.sources), default=0)
         return Window(
-            learning_rate=f.type(rule.learning_rate),
-            gamma=f.type(max(rule.gamma, np.finfo(f).tiny)),  # above 0 in float32 too
-            kappa=float(rule.kappa),
-            settings=np.array(rule.numbers()),
+            **rule_numbers(rule, self.dtype),
             has_local=has_local,
             synapses=plan.synapses,
             soma=plan.soma,
@@ -208,42 +234,64 @@ class Learner:
             has_memory=network.has_memory,
             time=np.array([self._time]),
             place=np.zeros(2, dtype=np.int64),
-            bias=parameters.bias.copy(),
+            bias=np.concatenate([parameters.bias, np.zeros(columns - n, dtype=f)]),
             somatic=np.array(parameters.somatic.T, order="C"),
             somatic_eligibility=np.zeros((K, n_somatic, n), dtype=f),
             somatic_trace=np.zeros((K, n_somatic, n), dtype=f),
             past=np.zeros((network.memory, K, n), dtype=np.bool_),
-            history=np.zeros((n, K, 0 if self._no_tables else plan.history.words), dtype=np.uint16),
+            history=np.zeros((n, K, plan.history.words), dtype=np.uint16),
             own_trace=np.zeros((K, n_basis, n), dtype=f),
             virtual=np.zeros((n_basis, n), dtype=f),
             virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
-            reach=np.array(reach if has_local else reach[:0], dtype=f, order="C"),
+            reach=np.array(self._reach(parameters.synaptic), order="C"),
             reach_eligibility=np.zeros((K, n_visible if has_local else 0, n_hidden), dtype=f),
             log_weights=np.zeros(K),
             processor_memory=np.zeros(rule.processor_memory(K)),
             neuron_memory=np.zeros((n_hidden, rule.neuron_memory)),
-            post=np.zeros((M * K, n), dtype=f),
+            post=zeros((M * K, columns), f),
             visible_factor=np.zeros(M * K, dtype=f),
             hidden_factor=np.zeros(M * K, dtype=f),
             fading=np.zeros(M, dtype=f),
-            accumulated=np.zeros((M * K if has_local else 0, n_hidden), dtype=f),
+            accumulated=zeros((M * K if has_local else 0, columns), f),
             signal=np.zeros((n_hidden, K), dtype=f),
             gram=np.zeros((int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
             scaled=np.zeros((K, M * K), dtype=f),
-            potentials=np.zeros((K, n), dtype=f),
+            potentials=zeros((K, columns), f),
             whole=np.zeros((D + M) * K, dtype=np.int32),
             counts=np.zeros((D + M) * K, dtype=f),
             left_counts=np.zeros((D + M) * K, dtype=f),
-            left=np.zeros(n_basis * n, dtype=f),
+            left=zeros((n_basis * columns,), f),
+            starts=np.zeros((2, n_basis, K), dtype=f),
+            ends=np.zeros((2, n_basis, K, K), dtype=f),
+            pairs=np.zeros((3, K, K), dtype=f),
+            sums=np.zeros(K * K, dtype=f),
+            offsets=np.zeros(D * n_basis + 1, dtype=np.intp),
+            lag_factors=np.zeros(D * n_basis + 1, dtype=f),
             turned=np.zeros((n_basis, D + 1), dtype=f),
             active=np.zeros(most, dtype=np.intp),
             fired=np.zeros((n, K), dtype=np.bool_),
             probabilities=np.zeros((n, K)),
             factors=np.zeros((n, K)),
+            shares=np.zeros(n),
+            rates=np.zeros(n, dtype=f),
+            of_neuron=zeros((columns,), f),
+            log_probability=np.zeros((K, n_visible)),
+            importance=np.zeros(K),
+            visible_signal=np.zeros(K),
+            hidden_signal=np.zeros(K),
+            errors=np.zeros((K, n_visible), dtype=f),
+            reached=np.zeros((n_hidden, n_visible), dtype=f),
         )
 
+    def _reach(self, synaptic: Array) -> Array:
+        """(n_visible, n_hidden): weights summed over bases; no rows where no rule asks for them."""
+        first = self.network.n_hidden if self.rule.local is not None else self.network.n_neurons
+        onto_visible = synaptic[first:, self.network.n_inputs :][:, : self.network.n_hidden]
+        reach: Array = onto_visible.sum(axis=2)
+        return reach
+
     def _make_population(self, part: Any, M: int) -> Population:
-        f, n = self.dtype, self.network.n_neurons
+        f = self.dtype
         n_basis, D = self.plan.synapses.taps.shape
         K = 1 if part.shared else self.n_compartments
         recursive = self.plan.synapses.recursive
@@ -258,11 +306,11 @@ class Learner:
             feeds=part.feeds,
             weights=self._synaptic[part.columns],
             bits=np.zeros((-(-part.size // 64), (D + M) * K), dtype=np.uint64),
-            impulse=np.zeros((ring, K, n_basis, n), dtype=f),
-            recent=np.zeros((lags + 1, lags + 1, K * K), dtype=f),
-            half=np.zeros((lags, K, n_basis, max(M, 2) * K), dtype=f),
+            impulse=zeros((K, ring * n_basis * self._columns), f),
+            recent=np.zeros((lags + 1, (lags + 1) * K * K), dtype=f),
+            half=np.zeros((K, lags * n_basis * max(M, 2) * K), dtype=f),
             products=np.zeros((K, M * K), dtype=f),
-            filtered=np.zeros((K, n_basis, n), dtype=f),
+            filtered=zeros((K, n_basis, self._columns), f),
             by_basis=np.zeros((K, n_basis, columns), dtype=f),
             squares=np.zeros((n_basis, K, K), dtype=f),
             first_traces=np.zeros((K, part.size if recursive else 0, n_basis), dtype=f),
@@ -276,8 +324,8 @@ class Learner:
     # ---- writing back, and moving on
 
     def _changes(self, w: Window) -> Array:
-        a: Array = np.zeros_like(w.post)
-        kernel.changes(w, self.network.n_hidden, a)
+        a = zeros((int(w.place[0]) * self.n_compartments, self._columns), self.dtype)
+        changes(w, self.network.n_hidden, a)
         return a
 
     def _bias_change(self, a: Array) -> Array:
@@ -299,14 +347,15 @@ class Learner:
 
     def _write_population(self, p: Population, a: Array) -> None:
         w, own = self._window, self._of_population(p, a)
-        kernel.write_back(p, w.synapses, int(w.place[0]), int(w.place[1]), own, w.segment, w.active)
+        write_back(p, w.synapses, int(w.place[0]), int(w.place[1]), own, w.segment, w.active)
 
     def _write(self) -> None:
         """Write what was learned to the weights; what the filters hold has then to be made anew."""
         w = self._window
         t, begin = (int(place) for place in w.place)
-        if begin >= t:
+        if self._written or begin >= t:
             return
+        self._written = True
         a = self._changes(w)
         w.bias[:] += self._bias_change(a)
         for p in self._populations:
@@ -318,9 +367,9 @@ class Learner:
         w = self._window
         for p in self._populations:
             if w.synapses.recursive:
-                kernel.begin_drive(p, w.synapses.taps, int(w.place[0]), w.active)
+                begin_drive(p, w.synapses.taps, int(w.place[0]), w.active)
             else:
-                kernel.take_in_again(p, w.synapses, self._time, int(w.place[0]), w.active, w.left)
+                take_in_again(p, w.synapses, self._time, int(w.place[0]), w.active, w.left)
         self._stale = False
 
     def _move_on(self) -> None:
@@ -335,15 +384,17 @@ class Learner:
         for p in self._populations:
             K_p = p.products.shape[0]
             _shift(p.bits, 1, drop * K_p)
-            _shift(p.half, 3, drop * K_p)
+            _shift(self._by_column(p.half), 2, drop * K_p)
             _shift(p.mean_trace, 0, drop)
         w.place[:] = keep, max(begin - drop, 0)
-        if len(w.fading) < keep + BLOCK:
-            self._make_room(keep + BLOCK)
+        self._make_room(keep + BLOCK)
         self._begin_recursions()
 
     def _make_room(self, M: int) -> None:
-        """A window for more steps; what it holds stays."""
+        """A window for so many steps; what it holds stays."""
+        self._room = M
+        if len(self._window.fading) >= M:
+            return
         K, D = self.n_compartments, self._duration
         w = self._window
         self._window = w._replace(
@@ -358,16 +409,21 @@ class Learner:
             counts=_longer(w.counts, 0, (D + M) * K),
             left_counts=_longer(w.left_counts, 0, (D + M) * K),
         )
-        self._populations = tuple(
+        self._set_populations(
             p._replace(
                 bits=_longer(p.bits, 1, (D + M) * len(p.products)),
-                half=_longer(p.half, 3, M * len(p.products)),
+                half=_longer(self._by_column(p.half), 2, M * len(p.products)).reshape(len(p.half), -1),
                 by_basis=_longer(p.by_basis, 2, M * len(p.products)),
                 products=_longer(p.products, 1, M * len(p.products)),
                 mean_trace=_longer(p.mean_trace, 0, M + 1),
             )
             for p in self._populations
         )
+
+    def _by_column(self, half: Array) -> Array:
+        """(K_p, D * n_basis, M * K_p), or none of these."""
+        taps = self.plan.synapses.taps
+        return half.reshape(len(half), taps.size if half.size else 0, -1 if half.size else 0)
 
     def _begin_after(self, inputs: Array, spikes: Array) -> None:
         """Begin with the spikes, (memory, n_inputs) and (memory, K, n_neurons), that the filters still see."""
@@ -377,7 +433,7 @@ class Learner:
                 before = len(spikes) - D + position
                 for k in range(len(p.products)):
                     of_all = inputs[before] if p.of_inputs else spikes[before, k].view(np.uint8)
-                    kernel.pack(of_all[p.first : p.first + p.size], p.bits, position * len(p.products) + k)
+                    pack(of_all[p.first : p.first + p.size], p.bits, position * len(p.products) + k)
         self._resume(spikes)
 
     def _restore(self, state: State) -> None:
@@ -386,7 +442,7 @@ class Learner:
         w.place[:] = kept["place"]
         for name in ("somatic_eligibility", "virtual_eligibility", "reach_eligibility"):
             getattr(w, name)[:] = kept[name]
-        w.post[: t * K], w.fading[:t] = kept["post"], kept["fading"]
+        w.post[: t * K, : self.network.n_neurons], w.fading[:t] = kept["post"], kept["fading"]
         for index, p in enumerate(self._populations):
             p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
         self._resume(kept["past"])
@@ -395,8 +451,8 @@ class Learner:
         """Make from the spikes what follows from them; ``past`` (memory, K, n_neurons), the oldest first."""
         w = self._window
         w.past[self._order_of_past()] = past
-        if not self._no_tables:
-            w.history[:] = histories(past, self.plan.history)
+        words, bits = self.plan.history
+        w.history[:] = histories(past[max(len(past) - words * bits, 0) :], self.plan.history)
         for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
             if not bank.recursive:
                 traces[:] = self._own_traces(bank)
@@ -404,7 +460,7 @@ class Learner:
         if not w.synapses.recursive:
             t, begin = (int(place) for place in w.place)
             for p in self._populations:
-                kernel.begin_finite_products(
+                begin_finite_products(
                     p, w.synapses.taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), w.whole, w.counts
                 )
         self._begin_recursions()
@@ -417,7 +473,7 @@ class Learner:
                 traces[:] = self._own_traces(bank)
         if w.synapses.recursive:
             for p in self._populations:
-                kernel.begin_recursive_products(p, w.synapses, int(w.place[0]), w.active)
+                begin_recursive_products(p, w.synapses, int(w.place[0]), w.active)
 
     def _own_traces(self, bank: Bank) -> Array:
         """(K, n_basis, n_neurons), of the neurons' own spikes so far."""
@@ -433,10 +489,6 @@ class Learner:
     @property
     def _duration(self) -> int:
         return len(self.plan.synapses.taps[0])
-
-    @property
-    def _no_tables(self) -> bool:
-        return self.plan.synapses.recursive and self.plan.soma.recursive
 
 
 def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
@@ -462,6 +514,11 @@ def declared(network: Network, rule: Rule, n_compartments: int, state: State) ->
     return arrays
 
 
+def _room_for(steps: int | None) -> int:
+    """Of a window that begins with a sequence of so many steps, or a stream."""
+    return BLOCK if steps is None else min(steps, LONGEST_SEQUENCE)
+
+
 def _shift(array: Array, axis: int, by: int) -> None:
     """Move what is in an array towards its beginning along an axis; zeros come in."""
     if by and array.shape[axis]:
@@ -474,6 +531,6 @@ def _longer(array: Array, axis: int, size: int) -> Array:
     """The array with room for more along an axis."""
     if not array.shape[axis] or array.shape[axis] >= size:
         return array
-    result = np.zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), dtype=array.dtype)
+    result = zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype)
     np.moveaxis(result, axis, 0)[: array.shape[axis]] = np.moveaxis(array, axis, 0)
     return result

@@ -78,8 +78,9 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
                 sources.append(Sources(start, last - first, kind == 0, shared, slice(first, last), feeds))
     if not sources:
         return None
-    history = history_format(network.memory)
     synaptic, somatic = network.synaptic_filter, network.somatic_filter
+    by_table = [filter_.duration for filter_ in (synaptic, somatic) if filter_.decay is None]
+    history = history_format(max(by_table)) if by_table else HistoryFormat(0, 1)  # recursions look nothing up
     return Plan(
         sources=tuple(sources),
         segments=np.array(

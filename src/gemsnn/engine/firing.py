@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from gemsnn.engine.jit import FASTMATH, jit
+from gemsnn.engine.jit import FASTMATH, jit, kernel
 from gemsnn.model.spikes import Circuits
 
 LEAST_POTENTIAL = -745.2  # below it, sigmoid is 0
@@ -49,7 +49,7 @@ def _power_of_two(typing_context: Any, exponent: Any) -> Any:
     return types.float64(types.int64), generate
 
 
-@jit(fastmath=FASTMATH, error_model="numpy")
+@kernel(fastmath=FASTMATH, error_model="numpy")
 def sigmoids(potentials: Any, probabilities: Any) -> None:
     """sigmoid(u) of (n,) potentials, to within two units of the last place; without calls, so that it is vectorised.
 
@@ -91,7 +91,7 @@ def log_sigmoid(potential: float) -> float:
     return float(min(potential, 0.0) - np.log1p(np.exp(-abs(potential))))
 
 
-@jit(error_model="numpy")
+@kernel(error_model="numpy")
 def compete(potentials: Any, members: Any, silent: bool, probabilities: Any) -> float:
     """Write the members' probabilities of a spike; returns log of the sum of exp(potential), silence included."""
     highest = 0.0 if silent else -np.inf
@@ -106,7 +106,7 @@ def compete(potentials: Any, members: Any, silent: bool, probabilities: Any) -> 
     return float(highest + np.log(total))
 
 
-@jit(error_model="numpy")
+@kernel(error_model="numpy")
 def winner(probabilities: Any, members: Any, silent: bool, uniform: float) -> int:
     """The first member whose cumulated probability exceeds the uniform; -1 for silence."""
     cumulated = 0.0
@@ -117,7 +117,49 @@ def winner(probabilities: Any, members: Any, silent: bool, uniform: float) -> in
     return -1 if silent else int(members[len(members) - 1])
 
 
-@jit(error_model="numpy")
+@kernel(fastmath=FASTMATH, error_model="numpy")
+def fire(
+    potential: Any,
+    uniforms: Any,
+    targets: Any,
+    clamped: bool,
+    circuits: Any,
+    shares: Any,
+    spikes: Any,
+    log_probability: Any,
+) -> None:
+    """Probabilities (n,), spikes (n,) and the log-probability of the visible ones (n_visible,) of one compartment."""
+    n, n_visible = potential.shape[0], targets.shape[0]
+    n_hidden = n - n_visible
+    sigmoids(potential, shares)
+    for i in range(n_hidden if clamped else n):
+        spikes[i] = uniforms[i] < shares[i]
+    for i in range(n_hidden, n):
+        if clamped:
+            spikes[i] = targets[i - n_hidden] != 0
+        u = np.float64(potential[i])
+        log_probability[i - n_hidden] = log_sigmoid(u if spikes[i] else -u)
+    for c in range(len(circuits.silent)):
+        members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
+        is_visible = members[0] >= n_hidden
+        log_total = compete(potential, members, circuits.silent[c], shares)
+        if is_visible and clamped:
+            chosen = -1
+            for i in members:
+                if targets[i - n_hidden] != 0:
+                    chosen = i
+        else:
+            chosen = winner(shares, members, circuits.silent[c], uniforms[members[0]])
+        for i in members:
+            spikes[i] = i == chosen
+            if is_visible:
+                log_probability[i - n_hidden] = 0.0
+        if is_visible:
+            of_spike = np.float64(potential[chosen]) if chosen >= 0 else 0.0
+            log_probability[circuits.column[c]] = of_spike - log_total
+
+
+@kernel(error_model="numpy")
 def visible_log_probability(circuits: CircuitTable, potential: Any, spikes: Any, result: Any) -> None:
     """Write the (n_visible,) log-probabilities of visible spikes, from (n_visible,) potentials and (n_neurons,) spikes.
 
@@ -144,7 +186,7 @@ def visible_log_probability(circuits: CircuitTable, potential: Any, spikes: Any,
             result[circuits.column[c]] = chosen - (highest + np.log(total))
 
 
-@jit(error_model="numpy")
+@kernel(error_model="numpy")
 def weigh(
     kappa: float, clamped: bool, log_probability: Any, likelihood: Any, log_weights: Any, importance: Any
 ) -> None:

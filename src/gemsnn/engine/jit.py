@@ -28,6 +28,15 @@ def jit(**options: Any) -> Callable[[Function], Function]:
     return decorate
 
 
+def kernel(**options: Any) -> Callable[[Function], Function]:
+    """:func:`jit` for functions that allocate no arrays and return none.
+
+    Who calls them holds all arrays, so that references need not be counted while they run. Where steps are small, each
+    touching dozens of arrays, the counting (an atomic operation each time) takes up to a third of the time.
+    """
+    return jit(_nrt=False, **options)
+
+
 def pointer(signature: Any, function: Callable[..., Any]) -> Any:
     """A function of the given signature that a kernel can be handed as an argument, without being compiled anew.
 

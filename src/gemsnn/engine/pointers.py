@@ -44,3 +44,13 @@ def _compile(rule: type[Rule], dtype: np.dtype[Any]) -> RuleFunctions:
 
 def _nothing(settings: Any, hidden: Any, errors: Any, reach: Any, spikes: Any, memory: Any, signals: Any) -> None:
     """In place of ``local`` where a rule has none; never called."""
+
+
+def rule_numbers(rule: Rule, dtype: np.dtype[Any]) -> dict[str, Any]:
+    """The numbers of a rule, as kernels read them."""
+    return {
+        "learning_rate": dtype.type(rule.learning_rate),
+        "gamma": dtype.type(max(rule.gamma, np.finfo(dtype).tiny)),  # above 0 in float32 too
+        "kappa": float(rule.kappa),
+        "settings": np.array(rule.numbers()),
+    }

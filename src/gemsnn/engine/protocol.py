@@ -74,6 +74,12 @@ class Learner(Protocol):
         when it is made.
         """
 
+    def restart(self, rule: Rule, steps: int | None = None) -> None:
+        """Begin anew in silence and without means, as a learner made with the weights as they are would.
+
+        The rule is of the same kind as before, and may have other settings; ``steps`` as in :class:`Engine`.
+        """
+
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state; they may change if the learner goes on."""
 

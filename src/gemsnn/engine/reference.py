@@ -76,28 +76,31 @@ class Learner:
     def __init__(
         self, network: Network, parameters: Parameters, rule: Rule, n_compartments: int, state: State | None
     ) -> None:
-        self.network, self.rule, self.dtype = network, rule, parameters.dtype
+        self.network, self.dtype, self.n_compartments = network, parameters.dtype, n_compartments
         self.weights = parameters.astype(np.float64)
         self.processor = CentralProcessor()
-        K, n = n_compartments, network.n_neurons
-        if state is None:
-            self.time = 0
-            self.log_weights = np.zeros(K)
-            self.means = no_means(network)
-            self.processor_memory = np.zeros(rule.processor_memory(K))
-            self.neuron_memory = np.zeros((network.n_hidden, rule.neuron_memory))
-            self.history = np.zeros((network.memory, K, network.n_sources))  # the last steps, most recent first
-            self.eligibility = Eligibility(
-                synaptic=np.zeros((K, n, network.n_sources, network.synaptic_filter.n_basis)),
-                somatic=np.zeros((K, n, network.somatic_filter.n_basis)),
-                bias=np.zeros((K, n)),
-            )
-        else:
+        self.restart(rule)
+        if state is not None:
             self.time, self.log_weights = state.time, state.log_weights
             self.processor_memory, self.neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
             self.means = state.means
             self.history = state.kept["history"]
             self.eligibility = Eligibility(*(state.kept[name] for name in Eligibility._fields))
+
+    def restart(self, rule: Rule, steps: int | None = None) -> None:
+        """Begin anew in silence, with the weights as they are."""
+        network, K, n = self.network, self.n_compartments, self.network.n_neurons
+        self.rule, self.time = rule, 0
+        self.log_weights = np.zeros(K)
+        self.means = no_means(network)
+        self.processor_memory = np.zeros(rule.processor_memory(K))
+        self.neuron_memory = np.zeros((network.n_hidden, rule.neuron_memory))
+        self.history = np.zeros((network.memory, K, network.n_sources))  # the last steps, most recent first
+        self.eligibility = Eligibility(
+            synaptic=np.zeros((K, n, network.n_sources, network.synaptic_filter.n_basis)),
+            somatic=np.zeros((K, n, network.somatic_filter.n_basis)),
+            bias=np.zeros((K, n)),
+        )
 
     def run(self, inputs: NDArray[Any], targets: NDArray[Any], uniforms: Array) -> Info:
         """T steps, one after the other; each uses the weights that the step before has learned."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.engine import protocol, running
+from gemsnn.engine.event import horizon
 from gemsnn.engine.firing import LEAST_POTENTIAL, visible_log_probability, weigh
 from gemsnn.engine.jit import jit
 from gemsnn.engine.protocol import Info, State, no_means
@@ -23,7 +24,7 @@ from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
 Array = NDArray[Any]
-Wake = Callable[[Parameters, State], protocol.Learner]
+Wake = Callable[[Rule, Parameters, State], protocol.Learner]
 
 
 class Learner:
@@ -32,9 +33,7 @@ class Learner:
     Parameters
     ----------
     wake
-        Makes the learner that does the learning, from parameters that it may write to and from a state.
-    horizon
-        Steps after which what was learned no longer matters; None if it always does.
+        Makes the learner that does the learning, with a rule, from parameters that it may write to and from a state.
     """
 
     messages = None
@@ -46,10 +45,9 @@ class Learner:
         rule: Rule,
         n_compartments: int,
         wake: Wake,
-        horizon: int | None,
     ) -> None:
         self.network, self.rule = network, rule
-        self._wake, self._horizon = wake, horizon
+        self._wake = wake
         K, V, f = n_compartments, network.n_visible, parameters.dtype
         self._parameters = parameters.copy()
         self._awake: protocol.Learner | None = None
@@ -75,7 +73,8 @@ class Learner:
         past.inputs[slot], past.spikes[slot] = inputs_t, info.spikes
         past.time[0] += 1
         self._since_lesson = self._since_lesson + 1 if target_t is None else 0
-        if self._horizon is not None and self._since_lesson > self._horizon:
+        fades_in = horizon(self.rule.gamma, self._state.dtype)
+        if fades_in is not None and self._since_lesson > fades_in:
             self._fall_asleep()
         return info
 
@@ -90,6 +89,16 @@ class Learner:
             self._state = replace(self._state, means=means)
         else:
             self._awake.take_off(means)
+
+    def restart(self, rule: Rule, steps: int | None = None) -> None:
+        """Begin anew in silence, with the weights as they are; it rests until the next lesson."""
+        if self._awake is not None:
+            self._fall_asleep()
+        running.forget(self._past)
+        state, self.rule, self._since_lesson = self._state, rule, 0
+        memories = np.zeros_like(state.processor_memory), np.zeros_like(state.neuron_memory)
+        log_weights, means = np.zeros_like(state.log_weights), no_means(self.network)
+        self._state = State(state.engine, self.network, state.dtype, 0, log_weights, *memories, {}, means)
 
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
@@ -120,7 +129,7 @@ class Learner:
         return State(state.engine, state.network, state.dtype, time, state.log_weights, *memories, kept, means)
 
     def _wake_up(self) -> None:
-        self._awake = self._wake(self._parameters, self._rested())
+        self._awake = self._wake(self.rule, self._parameters, self._rested())
 
     def _fall_asleep(self) -> None:
         assert self._awake is not None

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from gemsnn.engine import sparse_kernel as kernel
 from gemsnn.engine.event import horizon
-from gemsnn.engine.event_kernel import Steps
+from gemsnn.engine.event_window import Steps
 from gemsnn.engine.firing import circuit_table
 from gemsnn.engine.kept import Declared, Kept
-from gemsnn.engine.pointers import rule_functions
+from gemsnn.engine.pointers import rule_functions, rule_numbers
 from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.sparse_kernel import NEVER, REMEMBERED, Neurons, Synapses
 from gemsnn.engine.synapses import synapse_lists
@@ -69,6 +69,21 @@ class Learner:
         self._neurons = self._neurons._replace(mean=np.array(kept, dtype=self.dtype, order="C"))
         kernel.take_off(self._synapses, self._neurons)
 
+    def restart(self, rule: Rule, steps: int | None = None) -> None:
+        """Begin anew in silence, with the weights as they are and a rule of the same kind."""
+        parameters = self.take()[0]
+        self.rule, self.means = rule, no_means(self.network)
+        nothing, numbers = np.zeros((0, self.means.shape[1]), dtype=self.dtype), rule_numbers(rule, self.dtype)
+        y, w = self._synapses, self._neurons._replace(mean=nothing, horizon=self._horizon(), **numbers)
+        for array in (
+            w.time, w.bias_eligibility, w.mean_eligibility, w.mean_square, w.centre, w.somatic_eligibility,
+            w.somatic_trace, w.history, w.input_history, w.reach_eligibility, w.log_weights, w.processor_memory,
+            w.neuron_memory, w.post, w.rate, w.rates, y.eligibility, y.traces,
+        ):  # fmt: skip
+            array[...] = 0
+        y.spoke[:], y.settled[:], w.reach[:] = NEVER, NEVER, self._reach(parameters)
+        self._neurons = w
+
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
         y, w = self._synapses, self._neurons
@@ -117,15 +132,11 @@ class Learner:
         format_ = history_format(network.memory)
         n_somatic, has_local = network.somatic_filter.n_basis, rule.local is not None
         onto_visible = slice(n_hidden, None), slice(network.n_inputs, network.n_inputs + n_hidden)
-        reach = parameters.synaptic[onto_visible].sum(axis=2)[: None if has_local else 0]
-        steps, most = horizon(rule.gamma, f), int(np.diff(self._lists.start).max())
+        reach, most = self._reach(parameters), int(np.diff(self._lists.start).max())
         return Neurons(
-            learning_rate=f.type(rule.learning_rate),
-            gamma=f.type(max(rule.gamma, np.finfo(f).tiny)),  # above 0 in float32 too
-            kappa=float(rule.kappa),
-            settings=np.array(rule.numbers()),
+            **rule_numbers(rule, f),
             has_local=has_local,
-            horizon=-NEVER if steps is None else steps,
+            horizon=self._horizon(),
             duration=network.synaptic_filter.duration,
             synaptic_table=trace_table(network.synaptic_filter.taps, format_, f),
             somatic_table=trace_table(network.somatic_filter.taps, format_, f),
@@ -160,6 +171,17 @@ class Learner:
             probabilities=np.zeros((n, K)),
             factors=np.zeros((n, K)),
         )
+
+    def _horizon(self) -> int:
+        steps = horizon(self.rule.gamma, self.dtype)
+        return -NEVER if steps is None else steps
+
+    def _reach(self, parameters: Parameters) -> Array:
+        """(n_visible, n_hidden): weights summed over bases; no rows where no rule asks for them."""
+        first = self.network.n_hidden if self.rule.local is not None else self.network.n_neurons
+        onto_visible = parameters.synaptic[first:, self.network.n_inputs :][:, : self.network.n_hidden]
+        reach: Array = onto_visible.sum(axis=2)
+        return reach
 
     def _restore(self, state: State) -> None:
         y, w, kept = self._synapses, self._neurons, state.kept

@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gemsnn.engine.event_kernel import Steps, _fire, _learn_directly, _learn_reach, _look_up, _remember
-from gemsnn.engine.firing import weigh
+from gemsnn.engine.direct_learning import learn_directly, learn_reach, look_up, remember
+from gemsnn.engine.event_window import Steps
+from gemsnn.engine.firing import fire, weigh
 from gemsnn.engine.jit import FASTMATH, jit
 
 SWEEP = 32  # steps
@@ -114,6 +115,7 @@ def advance(
     importance, visible_signal, hidden_signal = np.empty(K), np.empty(K), np.empty(K)
     errors, shares = np.empty((K, n_visible), dtype=dtype), np.empty(n)
     log_probability, reached = np.empty((K, n_visible)), np.empty((n_hidden, n_visible), dtype=dtype)
+    total = np.empty(n_hidden, dtype=dtype)
 
     for step in range(first, last):
         time, clamped = w.time[0], clamped_steps[step]
@@ -128,7 +130,7 @@ def advance(
                     potential[i] += w.somatic[basis, i] * w.somatic_trace[k, basis, i]
         learn_and_drive(y, w, time)
         for k in range(K):
-            _fire(
+            fire(
                 w.potentials[k], uniforms[step, k], targets[step], clamped, w.circuits, shares, spikes[step, k],
                 log_probability[k],
             )  # fmt: skip
@@ -174,19 +176,19 @@ def advance(
                     w.bias[i] += rate[k, i] * (w.mean_square[i] * w.bias_eligibility[k, i] - e)
                     w.centre[i] += rate[k, i] * w.bias_eligibility[k, i]
             for basis in range(w.somatic.shape[0]):
-                _learn_directly(
+                learn_directly(
                     gamma, post[k], w.somatic_trace[k, basis], rate[k], w.has_memory, w.somatic_eligibility[k, basis],
                     w.somatic[basis],
                 )  # fmt: skip
             if w.has_local:
-                _learn_reach(
+                learn_reach(
                     gamma, post[k, n_hidden:], y.traces[time % 2, k, :, n_inputs : n_inputs + n_hidden],
-                    rate[k, n_hidden:], w.reaches, w.reach_eligibility[k], w.reach,
+                    rate[k, n_hidden:], w.reaches, w.reach_eligibility[k], w.reach, total,
                 )  # fmt: skip
 
         # Remember the spikes, in the traces that the next step sees.
-        _remember(fired, w.history, w.history_bits)
-        _remember(inputs[step].reshape(-1, 1), w.input_history, w.history_bits)
+        remember(fired, w.history, w.history_bits)
+        remember(inputs[step].reshape(-1, 1), w.input_history, w.history_bits)
         make_traces(y, w, time + 1)
         for j in range(n_inputs):
             if inputs[step, j]:
@@ -205,10 +207,10 @@ def make_traces(y: Synapses, w: Neurons, time: int) -> None:
     K, n_basis = traces.shape[:2]
     for k in range(K):
         for basis in range(n_basis):
-            _look_up(w.input_history, 0, w.synaptic_table, basis, traces[k, basis, :n_inputs])
-            _look_up(w.history, k, w.synaptic_table, basis, traces[k, basis, n_inputs:])
+            look_up(w.input_history, 0, w.synaptic_table, basis, traces[k, basis, :n_inputs])
+            look_up(w.history, k, w.synaptic_table, basis, traces[k, basis, n_inputs:])
         for basis in range(w.somatic.shape[0]):
-            _look_up(w.history, k, w.somatic_table, basis, w.somatic_trace[k, basis])
+            look_up(w.history, k, w.somatic_table, basis, w.somatic_trace[k, basis])
 
 
 @jit(fastmath=FASTMATH)

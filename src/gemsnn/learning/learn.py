@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.common.described import described
 from gemsnn.engine import engine_named
 from gemsnn.engine.kept import AS_IT_CAME, Kept, check_arrays
-from gemsnn.engine.protocol import State
+from gemsnn.engine.protocol import Learner, State
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.errors import ConfigError, ShapeError
 from gemsnn.learning.means import TraceMeans
@@ -150,18 +150,25 @@ def learn_unchecked(
     threads: int = 1,
     state: State | None = None,
     means: TraceMeans | None = None,
-    overwrite: bool = False,
 ) -> LearnResult:
-    """:func:`learn` for inner loops: trusts its arguments (spikes as uint8 or bool, contiguous).
-
-    With ``overwrite`` the memory of the parameters may be used for the new ones.
-    """
+    """:func:`learn` for inner loops: trusts its arguments (spikes as uint8 or bool, contiguous)."""
+    learner = engine_named(engine).learner(
+        network, parameters, rule, n_compartments, state=state, steps=len(inputs), threads=threads
+    )
     if uniforms is None:
         start = 0 if state is None else state.time
         uniforms = Uniforms(seed, example, n_compartments, network.n_hidden, start=start).draw(len(inputs))
-    learner = engine_named(engine).learner(
-        network, parameters, rule, n_compartments, state=state, steps=len(inputs), overwrite=overwrite, threads=threads
-    )  # fmt: skip
+    return _learned_by(learner, network, inputs, targets, uniforms, means)
+
+
+def _learned_by(
+    learner: Learner,
+    network: Network,
+    inputs: NDArray[Any],
+    targets: NDArray[Any],
+    uniforms: NDArray[np.float64],
+    means: TraceMeans | None,
+) -> LearnResult:
     if means is not None:
         learner.take_off(means.value)
     info = learner.run(inputs, targets, uniforms)
@@ -175,6 +182,51 @@ def learn_unchecked(
         hidden=info.spikes[:, :, : network.n_hidden],
         messages=learner.messages,
     )
+
+
+class Lessons:
+    """Examples learned one after the other, by one learner: each begins in silence, with the weights of the last.
+
+    It gives what :func:`learn_unchecked` gives, to the bit, but makes the learner only once.
+
+    Parameters
+    ----------
+    network, n_compartments, threads, engine
+        As in :func:`learn`.
+    longest
+        Steps of the longest example: what a learner is made for.
+    """
+
+    def __init__(
+        self, network: Network, n_compartments: int, longest: int, threads: int = 1, engine: str = "compiled"
+    ) -> None:
+        self._make = engine_named(engine).learner
+        self.network, self.n_compartments, self.longest, self.threads = network, n_compartments, longest, threads
+        self._learner: Learner | None = None
+        self._rule: type[Rule] | None = None
+        self._parameters: Parameters | None = None
+
+    def learn(
+        self,
+        parameters: Parameters,
+        rule: Rule,
+        inputs: NDArray[Any],
+        targets: NDArray[Any],
+        seed: int,
+        example: int,
+        means: TraceMeans | None = None,
+    ) -> LearnResult:
+        """Learn one example; the memory of the parameters may be used for the new ones."""
+        network, K, T = self.network, self.n_compartments, len(inputs)
+        if self._learner is None or self._parameters is not parameters or self._rule is not type(rule):
+            self._learner = self._make(
+                network, parameters, rule, K, steps=self.longest, overwrite=True, threads=self.threads
+            )
+        self._learner.restart(rule, T)
+        uniforms = Uniforms(seed, example, K, network.n_hidden).draw(T)
+        result = _learned_by(self._learner, network, inputs, targets, uniforms, means)
+        self._rule, self._parameters = type(rule), result.parameters
+        return result
 
 
 def _check_state(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gemsnn.common.described import described
 from gemsnn.common.splits import strata
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError
-from gemsnn.learning import TraceMeans, learn_unchecked
+from gemsnn.learning import Lessons, TraceMeans
 from gemsnn.learning.learn import check_finite
 from gemsnn.learning.means import mean_trace
 from gemsnn.model import Network, Parameters
@@ -147,6 +147,8 @@ class Trainer:
         start = self._initial_parameters(parameters)
         self._given = None if network is None and parameters is None else _fingerprint(self.network, start)
         self.state = TrainingState(start, means=initial_means(config, self.network)) if state is None else state
+        longest = int(data.train.lengths[self.training].max())
+        self._lessons = Lessons(self.network, config.n_compartments, longest, config.threads)
         self._shift = Shift(config, data.n_inputs, data.grid, targets_stay=data.target_grid is not None)
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
@@ -297,7 +299,7 @@ class Trainer:
         index = self._next_index()
         examples = self.data.train
         state.parameters, likelihood, spikes, state.means = learn_example(
-            self.network,
+            self._lessons,
             state.parameters,
             self.config,
             weighted(self.config.rule_at(progress.position, self.total), self._weights[index]),
@@ -452,7 +454,7 @@ def weighted(rule: Rule, weight: float) -> Rule:
 
 
 def learn_example(
-    network: Network,
+    lessons: Lessons,
     parameters: Parameters,
     config: TrainingConfig,
     rule: Rule,
@@ -466,19 +468,7 @@ def learn_example(
     The memory of the old parameters may be used for the new ones.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # divergence is told below, once
-        result = learn_unchecked(
-            network,
-            parameters,
-            rule,
-            np.ascontiguousarray(inputs),
-            targets,
-            config.n_compartments,
-            config.seed,
-            example=position,
-            threads=config.threads,
-            means=means,
-            overwrite=True,
-        )
+        result = lessons.learn(parameters, rule, np.ascontiguousarray(inputs), targets, config.seed, position, means)
         # log of the mean over compartments of p(x || h), as in every other log-likelihood
         each = result.log_likelihood.sum(axis=0)
         highest = float(each.max())
@@ -486,7 +476,7 @@ def learn_example(
     diverged = f"training diverged at example {position}"
     check_finite(config.rule.learning_rate, diverged, likelihood, result.parameters.bias)
     if means is not None:
-        means = means.moved(mean_trace(network, inputs))
+        means = means.moved(mean_trace(lessons.network, inputs))
     return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs), means
 
 

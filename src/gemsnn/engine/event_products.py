@@ -1,0 +1,285 @@
+"""Point 2 of the event form, scalar products between the traces of steps: from counts of sources that spike at both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gemsnn.engine.bits import count_pairs, list_active
+from gemsnn.engine.event_drive import traces_at
+from gemsnn.engine.event_window import Population
+from gemsnn.engine.jit import FASTMATH, jit, kernel
+from gemsnn.engine.recursion import Bank
+from gemsnn.engine.rows import mix
+
+
+@kernel(fastmath=FASTMATH)
+def finite_products(
+    p: Population,
+    taps: Any,
+    time: int,
+    t: int,
+    begin: int,
+    whole: Any,
+    counts: Any,
+    turned: Any,
+    sums: Any,
+    offsets: Any,
+    factors: Any,
+) -> None:
+    """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter."""
+    n_basis, D = taps.shape
+    bits, recent, halves, all_products = p.bits, p.recent, p.half, p.products
+    K = all_products.shape[0]
+    width = halves.shape[1] // (D * n_basis)
+    position, slot = D + t - 1, (time - 1) % D  # of the newest spikes
+    for k in range(K):
+        # x_{t-1} with all spikes that the traces of the window contain.
+        earliest = max(min(begin, t - 2), 0)
+        count_pairs(bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
+        newest = (time - 1) % (D + 1)
+        for back in range(min(D, time - 1) + 1):
+            older = (time - 1 - back) % (D + 1)
+            for other in range(K):
+                together = counts[(position - back) * K + other]
+                recent[newest, (older * K + k) * K + other] = together
+                recent[older, (newest * K + other) * K + k] = together
+        for basis in range(n_basis):
+            number = 0
+            for lag in range(1, D + 1):
+                offsets[number], factors[number] = (D - lag) * K, taps[basis, lag - 1]
+                number += taps[basis, lag - 1] != 0  # bumps of finite width have many taps of 0
+            place = (slot * n_basis + basis) * width
+            mix(counts, offsets, factors, number, begin * K, t * K, halves[k, place : place + width])
+    if begin < t:
+        # The newest trace, R_{t-1}, with the spikes of the steps before.
+        for back in range(1, min(D, time)):
+            before = time - 1 - back
+            then, its_slot = before % (D + 1), before % D
+            for basis in range(n_basis):
+                column = (its_slot * n_basis + basis) * width + (t - 1) * K
+                if K == 1:
+                    total = taps.dtype.type(0)
+                    for place in range(D + 1):
+                        total += turned[basis, place] * recent[then, place]
+                    halves[0, column] = total
+                    continue
+                number = 0
+                for place in range(D + 1):
+                    offsets[number], factors[number] = place * K * K, turned[basis, place]
+                    number += turned[basis, place] != 0
+                mix(recent[then], offsets, factors, number, 0, K * K, sums)
+                for k in range(K):
+                    for other in range(K):
+                        halves[k, column + other] = sums[k * K + other]
+    number = 0
+    for lag in range(1, min(D, time) + 1):
+        for basis in range(n_basis):
+            offsets[number] = ((time - lag) % D * n_basis + basis) * width
+            factors[number] = taps[basis, lag - 1]
+            number += taps[basis, lag - 1] != 0
+    for k in range(K):
+        mix(halves[k], offsets, factors, number, begin * K, t * K, all_products[k])
+
+
+@kernel()
+def turn(taps: Any, time: int, turned: Any) -> None:
+    """The taps in the order of the slots of ``recent``, for the trace of the newest spikes' step."""
+    n_basis, D = taps.shape
+    for basis in range(n_basis):
+        slot = (time - 1) % (D + 1)
+        turned[basis, slot] = 0
+        for lag in range(1, D + 1):
+            slot = slot - 1 if slot else D
+            turned[basis, slot] = taps[basis, lag - 1] if lag < time else taps.dtype.type(0)
+
+
+@kernel(fastmath=FASTMATH)
+def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: int, whole: Any, counts: Any) -> None:
+    """Make what :func:`finite_products` keeps from step to step, where the recursion was used before."""
+    n_basis, D = taps.shape
+    K = len(p.products)
+    width = p.half.shape[1] // (D * n_basis)
+    for back in range(min(D + 1, time)):
+        position, when = D + t - 1 - back, time - 1 - back
+        for k in range(K):
+            count_pairs(p.bits, position * K + k, 0, (D + t) * K, whole, counts)
+            for other_back in range(min(D + 1, time)):
+                for other in range(K):
+                    together = counts[(D + t - 1 - other_back) * K + other]
+                    slot = (time - 1 - other_back) % (D + 1)
+                    p.recent[when % (D + 1), (slot * K + k) * K + other] = together
+            if back < D:
+                for basis in range(n_basis):
+                    half = p.half[k, (when % D * n_basis + basis) * width :]
+                    for c in range(begin * K, t * K):
+                        half[c] = 0
+                        for lag in range(1, D + 1):
+                            half[c] += taps[basis, lag - 1] * counts[c + (D - lag) * K]
+
+
+@kernel(fastmath=FASTMATH)
+def recursive_products(
+    p: Population,
+    synapses: Bank,
+    time: int,
+    t: int,
+    whole: Any,
+    counts: Any,
+    left_counts: Any,
+    active: Any,
+    all_begins: Any,
+    all_ends: Any,
+    together: Any,
+) -> None:
+    """The same for exponentials, of all steps of the window: from the products with R_{t-1} to those with R_t.
+
+    With x the spikes of step t - 1 and y those that leave, of step t - 1 - D,
+
+        R_t = decay R_{t-1} + gain x - leaving y,      R_s . R_t = decay R_s . R_{t-1} + gain R_s . x - leaving R_s . y,
+
+    where R_s . x and R_s . y follow from the counts by the same recursion over s, from the window's first step on.
+    """
+    taps, recursion = synapses.taps, synapses.recursion
+    n_basis, D = taps.shape
+    bits, products, by_basis, squares = p.bits, p.products, p.by_basis, p.squares
+    K = products.shape[0]
+    newest, leaves = D + t - 1, time > D  # the position of x; that of y is t - 1
+    oldest = 0 if leaves else D + t - time  # before it there is nothing
+    # R_s . x and R_s . y of the window's first step, (2, n_basis, K), and of step t - 1; x . x', y . x' and y . y'.
+    begins, ends = all_begins[:, :, :K], all_ends[:, :, :K, :K]
+    for basis in range(n_basis):
+        for k in range(K):
+            begins[1, basis, k] = 0
+    for k in range(K):
+        for c in range(t * K):
+            products[k, c] = 0
+        count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
+        _first_products(p, list_active(bits, newest * K + k, active), active, begins[0])
+        if leaves:
+            count_pairs(bits, (t - 1) * K + k, 0, (newest + 1) * K, whole, left_counts)
+            _first_products(p, list_active(bits, (t - 1) * K + k, active), active, begins[1])
+        for other in range(K):
+            together[0, k, other] = counts[newest * K + other]
+            together[1, k, other] = left_counts[newest * K + other] if leaves else 0
+            together[2, k, other] = left_counts[(t - 1) * K + other] if leaves else 0
+        for basis in range(n_basis):
+            for other in range(K):  # the newest column begins with R_{t-1} . R_{t-1}
+                by_basis[k, basis, (t - 1) * K + other] = squares[basis, k, other]
+            decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
+            _recur_products(
+                decay, gain, leaving if leaves else taps.dtype.type(0), D, t, K, counts, left_counts,
+                begins[0, basis], begins[1, basis], by_basis[k, basis], products[k],
+            )  # fmt: skip
+            for other in range(K):
+                ends[0, basis, k, other] = begins[0, basis, other]
+                ends[1, basis, k, other] = begins[1, basis, other]
+    for basis in range(n_basis):
+        decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
+        for k in range(K):
+            for other in range(K):
+                # R_t . R'_t = decay R_t . R'_{t-1} + gain R_t . x' - leaving R_t . y'
+                before, with_x, with_y = by_basis[k, basis, (t - 1) * K + other], ends[0, basis], ends[1, basis]
+                x_x, y_x = together[0, k, other], together[1, k, other]
+                x_y, y_y = together[1, other, k], together[2, k, other]
+                of_x = decay * with_x[other, k] + (gain * x_x - leaving * y_x)
+                of_y = decay * with_y[other, k] + (gain * x_y - leaving * y_y)
+                squares[basis, k, other] = decay * before + (gain * of_x - leaving * of_y)
+
+
+@kernel(fastmath=FASTMATH)
+def _first_products(p: Population, n_active: int, active: Any, begins: Any) -> None:
+    """R_s . x of the window's first step, (n_basis, K_p), for the spikes x of the active sources."""
+    first_traces = p.first_traces
+    K, _, n_basis = first_traces.shape
+    for basis in range(n_basis):
+        for other in range(K):
+            total = first_traces.dtype.type(0)
+            for a in range(n_active):
+                total += first_traces[other, active[a], basis]
+            begins[basis, other] = total
+
+
+@kernel(fastmath=FASTMATH)
+def _recur_products(
+    decay: Any,
+    gain: Any,
+    leaving: Any,
+    D: int,
+    t: int,
+    K: int,
+    counts: Any,
+    left_counts: Any,
+    with_x: Any,
+    with_y: Any,
+    by_basis: Any,
+    products: Any,
+) -> None:
+    """One basis, one compartment: with_x and with_y (K,) go from the window's first step to step t - 1."""
+    if K == 1:
+        x, y = with_x[0], with_y[0]
+        for s in range(t - 1):
+            product = decay * by_basis[s] + (gain * x - leaving * y)
+            by_basis[s] = product
+            products[s] += product
+            x = decay * x + (gain * counts[D + s] - leaving * counts[s])
+            if leaving != 0:
+                y = decay * y + (gain * left_counts[D + s] - leaving * left_counts[s])
+        with_x[0], with_y[0] = x, y
+    else:
+        for s in range(t - 1):
+            before, now = np.uint64(s * K), np.uint64((D + s) * K)
+            for other in range(np.uint64(K)):
+                product = decay * by_basis[before + other] + (gain * with_x[other] - leaving * with_y[other])
+                by_basis[before + other] = product
+                products[before + other] += product
+                with_x[other] = decay * with_x[other] + (gain * counts[now + other] - leaving * counts[before + other])
+            if leaving != 0:
+                for other in range(np.uint64(K)):
+                    new, old = left_counts[now + other], left_counts[before + other]
+                    with_y[other] = decay * with_y[other] + (gain * new - leaving * old)
+    for other in range(K):
+        c = (t - 1) * K + other
+        by_basis[c] = decay * by_basis[c] + (gain * with_x[other] - leaving * with_y[other])
+        products[c] += by_basis[c]
+
+
+@jit(fastmath=FASTMATH)
+def begin_recursive_products(p: Population, synapses: Bank, t: int, active: Any) -> None:
+    """Make what :func:`recursive_products` keeps from step to step, for step t, from the spikes alone.
+
+    A recursion takes off what it has put in, and what rounding makes of the difference stays. It fades as the filter
+    does; where that is slowly, beginning anew with each window bounds it, whatever the length of a stream.
+    """
+    taps, recursion = synapses.taps, synapses.recursion
+    n_basis, D = taps.shape
+    bits, products, by_basis = p.bits, p.products, p.by_basis
+    K = products.shape[0]
+    traces_at(p, taps, 0, active, p.first_traces)
+    present = np.empty_like(p.first_traces)
+    traces_at(p, taps, t, active, present)
+    products[:] = 0
+    product = np.empty((K, n_basis), dtype=taps.dtype)
+    for other in range(K):
+        for k in range(K):
+            for basis in range(n_basis):
+                first = square = taps.dtype.type(0)
+                for j in range(p.size):
+                    first += present[k, j, basis] * p.first_traces[other, j, basis]
+                    square += present[k, j, basis] * present[other, j, basis]
+                product[k, basis], p.squares[basis, k, other] = first, square
+        for s in range(t):
+            for k in range(K):
+                for basis in range(n_basis):
+                    by_basis[k, basis, s * K + other] = product[k, basis]
+                    products[k, s * K + other] += product[k, basis]
+                    product[k, basis] *= recursion.decay[basis]
+            for sign, position, factor in ((1, D + s, recursion.gain), (-1, s, recursion.leaving)):
+                n_active = list_active(bits, position * K + other, active)
+                for k in range(K):
+                    for basis in range(n_basis):
+                        together = taps.dtype.type(0)
+                        for a in range(n_active):
+                            together += present[k, active[a], basis]
+                        product[k, basis] += sign * factor[basis] * together
