@@ -366,8 +366,9 @@ def draw_others(runs: Runs, others: Runs, path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
         axis.margins(x=0.02)
     axes[3].set_yscale("log")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
-    figure.legend(handles, COLOURS, loc="outside upper center", ncols=4, frameon=False, title="the lower the better")
+    drawn = [title for title in COLOURS if any(title in compared(runs, others, data) for data in tried)]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[title]) for title in drawn]
+    figure.legend(handles, drawn, loc="outside upper center", ncols=4, frameon=False, title="the lower the better")
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
