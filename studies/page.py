@@ -22,7 +22,7 @@ import numpy as np
 from baselines import PENALTIES_ON_SPIKES
 from settings import BUDGETS, CURVE, HALF, ROWS, TWICE
 
-from gemsnn.common.words import plus_minus
+from gemsnn.common.words import counted, plus_minus
 from gemsnn.experiments import answers
 from gemsnn.experiments.statistics import estimate
 
@@ -138,7 +138,7 @@ def others_table(runs: Runs, others: Runs) -> str:
                 title = f"**{name}**, {splits} splits, {found[0]['n_test']} to test on<br>{title}"
             rows.append(
                 [
-                    title if len(found) == splits else f"{title} (so far {len(found)} splits)",
+                    title if len(found) == splits else f"{title} (so far {counted(len(found), 'split')})",
                     interval(found, "test.accuracy", 100),
                     interval(found, "test.ece", 1, 3),
                     f"{mean(found, 'test.scaled.ece'):.3f}",
@@ -366,8 +366,9 @@ def draw_others(runs: Runs, others: Runs, path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
         axis.margins(x=0.02)
     axes[3].set_yscale("log")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
-    figure.legend(handles, COLOURS, loc="outside upper center", ncols=4, frameon=False, title="the lower the better")
+    drawn = [title for title in COLOURS if any(title in compared(runs, others, data) for data in tried)]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[title]) for title in drawn]
+    figure.legend(handles, drawn, loc="outside upper center", ncols=4, frameon=False, title="the lower the better")
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
