@@ -107,3 +107,9 @@ def test_an_interruption_that_python_wrapped_in_another_error_is_still_one():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_a_name_between_colons_is_no_picture(tmp_path):
+    done = subprocess.run([*GEMSNN, "data", "info", tmp_path / ":x:.h5"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "/:x:.h5: " in done.stderr
