@@ -46,7 +46,7 @@ $(LOWEST)/.installed: pyproject.toml tests/support/lowest.py
 	touch $@
 
 test-lowest: $(LOWEST)/.installed
-	NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(TESTS)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(TESTS)
 
 # Each failure is told with the seed that makes it happen again: make torture TORTURE='--only prepared --seed 4711'
 SECONDS ?= 60

@@ -22,7 +22,7 @@ import numpy as np
 from baselines import PENALTIES_ON_SPIKES
 from settings import BUDGETS, CURVE, HALF, ROWS, TWICE
 
-from gemsnn.common.words import plus_minus
+from gemsnn.common.words import counted, plus_minus
 from gemsnn.experiments import answers
 from gemsnn.experiments.statistics import estimate
 
@@ -56,7 +56,8 @@ def main(given: list[str] | None = None) -> None:
     text = arguments.page.read_text()
     for name, block in {
         "others": others_table(runs, others),
-        "aims": aims_table(runs, others),
+        "versus": versus_table(runs, others),
+        "aims": aims_table(runs),
         "settings": settings_table(runs),
         "curve": curve_table(runs, others),
         "budget": budget_table(runs),
@@ -96,6 +97,11 @@ def by(others: Runs, data: str, method: str) -> Runs:
     return sorted(found, key=lambda run: run["data"])
 
 
+def split_of(run: dict[str, Any]) -> int:
+    """Of another method's run, whose data are a file."""
+    return int(Path(run["data"]).stem.rpartition("-")[2])
+
+
 def compared(runs: Runs, others: Runs, data: str) -> dict[str, Runs]:
     """Runs of each method that was tried on some data."""
     found = {GEMSNN: of(runs, data), **{title: by(others, data, method) for method, title in METHODS.items()}}
@@ -127,10 +133,12 @@ def others_table(runs: Runs, others: Runs) -> str:
     for data, name in NAMES.items():
         for title, found in compared(runs, others, data).items():
             spikes = mean(found, "hidden_spikes")
-            first = f"**{name}**, {len(found)} splits, {found[0]['n_test']} to test on<br>" if title == GEMSNN else ""
+            splits = len(of(runs, data))
+            if title == GEMSNN:
+                title = f"**{name}**, {splits} splits, {found[0]['n_test']} to test on<br>{title}"
             rows.append(
                 [
-                    first + title,
+                    title if len(found) == splits else f"{title} (so far {counted(len(found), 'split')})",
                     interval(found, "test.accuracy", 100),
                     interval(found, "test.ece", 1, 3),
                     f"{mean(found, 'test.scaled.ece'):.3f}",
@@ -146,7 +154,7 @@ def others_table(runs: Runs, others: Runs) -> str:
     return table([*header, "hidden spikes", "s to train", "ms to answer", "ms in a batch"], rows)
 
 
-def aims_table(runs: Runs, others: Runs) -> str:
+def aims_table(runs: Runs) -> str:
     rows = []
 
     def add(aim: str, found: str, met: bool) -> None:
@@ -161,36 +169,38 @@ def aims_table(runs: Runs, others: Runs) -> str:
         if found := of(runs, data):
             lost = [max(accuracies(run)) - accuracies(run)[-1] for run in found]
             aim = f"{name}: last epoch at most half a point below the best on test"
-            add(aim, " ".join(f"{one:.1f}" for one in lost), float(np.mean(lost)) <= LAST_EPOCH)
-        both = compared(runs, others, data)
-        if not {GEMSNN, "snnTorch"} <= set(both):
-            continue
-        for what, path, better in (
-            ("accuracy", "test.accuracy", 1),
-            ("ECE", "test.ece", -1),
-            ("ECE with temperature", "test.scaled.ece", -1),
-            ("NLL", "test.nll", -1),
-            ("hidden spikes", "hidden_spikes", -1),
-            ("seconds to train", "train_seconds", -1),
-            ("seconds to answer", "answer_seconds.one", -1),
-        ):
-            ours, theirs = (mean(both[title], path) for title in (GEMSNN, "snnTorch"))
-            met, shown = better * (ours - theirs) >= 0, (shorter(ours), shorter(theirs))
-            if not met:  # level: the splits do not tell the two apart
-                pairs = zip(both[GEMSNN], both["snnTorch"], strict=False)
-                apart = estimate([better * (value(a, path) - value(b, path)) for a, b in pairs])
-                met = apart.high is not None and apart.high >= 0
-                shown = (*shown, "level" if met else "behind")
-            add(
-                f"{name}: {what}, level with snnTorch or ahead",
-                " against ".join(shown[:2]) + "".join(f" ({s})" for s in shown[2:]),
-                met,
-            )
+            add(aim, " ".join(f"{one:.1f}" for one in lost), round(float(np.mean(lost)), 1) <= LAST_EPOCH)
     return table(["aim", "found", "met"], rows)
 
 
-def shorter(number: float) -> str:
-    return f"{number:,.0f}" if number >= 10 else f"{number:.3g}"
+COLUMNS = {  # where it is found, and whether more of it is better
+    "accuracy": ("test.accuracy", True),
+    "ECE": ("test.ece", False),
+    "ECE with temperature": ("test.scaled.ece", False),
+    "NLL": ("test.nll", False),
+    "hidden spikes": ("hidden_spikes", False),
+    "time to train": ("train_seconds", False),
+    "time to answer": ("answer_seconds.one", False),
+}
+
+
+def versus_table(runs: Runs, others: Runs) -> str:
+    """Where gemsnn is ahead of snnTorch, and where the splits do not tell the two apart."""
+    rows = []
+    for data, name in NAMES.items():
+        theirs = {split_of(run): run for run in by(others, data, "snntorch")}
+        both = [(run, theirs[run["split"]]) for run in of(runs, data) if run["split"] in theirs]
+        if not both:
+            continue
+        verdicts = []
+        for path, more in COLUMNS.values():
+            pairs = [(value(ours, path), value(its, path)) for ours, its in both]
+            gained = estimate([a - b if more else b - a for a, b in pairs])
+            word = "ahead" if gained.mean >= 0 else "behind"
+            told_apart = gained.above > 0 or gained.below < 0
+            verdicts.append(f"**{word}**" if told_apart else f"{word}, level")
+        rows.append([name, *verdicts])
+    return table(["gemsnn is", *COLUMNS], rows)
 
 
 def accuracies(run: dict[str, Any]) -> list[float]:
@@ -356,8 +366,9 @@ def draw_others(runs: Runs, others: Runs, path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
         axis.margins(x=0.02)
     axes[3].set_yscale("log")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS.values()]
-    figure.legend(handles, COLOURS, loc="outside upper center", ncols=4, frameon=False, title="the lower the better")
+    drawn = [title for title in COLOURS if any(title in compared(runs, others, data) for data in tried)]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[title]) for title in drawn]
+    figure.legend(handles, drawn, loc="outside upper center", ncols=4, frameon=False, title="the lower the better")
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

@@ -68,6 +68,7 @@ def made(tmp_path_factory, opened):
         gemsnn.GEMClassifier().fit(X, y), network, parameters, network.topology,
         gemsnn.learn(small, small.init(), gemsnn.GEM(), X[0], np.tile([1, 0, 0], (20, 1)), 2),
         gemsnn.predict(small, small.init(), X, 2), stream, stream.step(X[0, 0]), gemsnn.GEM().communication(network, 2),
+        gemsnn.learning.Lessons(small, 2, longest=20),
         inference.as_decoder("vote").answer(np.zeros((2, 5, 3))), answers, answers.stop(0.9), inference.Confident(0.9),
         guarantee, guarantee.stop(answers), inference.predict_labels(gemsnn.Network.fully_connected(12, 6, 3),
         gemsnn.Network.fully_connected(12, 6, 3).init(), X, 2), inference.PatternReader(small, small.init(), 3),

@@ -92,3 +92,24 @@ def test_ctrl_c_while_it_is_still_loading_ends_it_without_a_traceback(data_file,
         _, told = process.communicate()
     assert process.returncode in (1, 130), told
     assert "Traceback" not in told
+
+
+def test_an_interruption_that_python_wrapped_in_another_error_is_still_one():
+    code = (
+        "import sys, gemsnn.cli.app as app\n"
+        "class Interrupted:\n"
+        "    def __set_name__(self, owner, name):\n"
+        "        raise KeyboardInterrupt\n"
+        "def run():\n"
+        "    type('Made', (), {'x': Interrupted()})\n"
+        "app.main = run\n"
+        "from gemsnn.cli import main; main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_a_name_between_colons_is_no_picture(tmp_path):
+    done = subprocess.run([*GEMSNN, "data", "info", tmp_path / ":x:.h5"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "/:x:.h5: " in done.stderr

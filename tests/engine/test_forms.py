@@ -17,8 +17,11 @@ def chosen(network, K, rule=RULE, steps=80, free=False):
 
 
 def test_few_compartments_are_learned_from_events_and_many_directly():
-    forms = [chosen(PAPER, K) for K in (1, 2, 5, 50, 200)]
-    assert forms == ["event", "event", "event", "direct", "direct"]
+    forms = [chosen(PAPER, K) for K in (1, 5, 20, 50, 120, 200)]
+    assert forms == ["event", "event", "event", "event", "direct", "direct"]
+    small = gemsnn.Network.fully_connected(100, 50, 3)
+    assert [chosen(small, K) for K in (5, 20)] == ["event", "direct"]
+    assert [chosen(PAPER, K, steps=400) for K in (10, 20)] == ["event", "direct"]  # a long window
 
 
 def test_a_graph_of_few_synapses_is_learned_synapse_by_synapse():

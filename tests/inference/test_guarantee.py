@@ -99,6 +99,9 @@ def test_too_few_recordings_are_told_with_how_many_would_do():
         calibrate(pool, labels, 0.01, 1)
     with pytest.raises(DataError, match=r"at least 49 .*, and up to 249 for 5 checkpoints, but there are 40: .* fewer"):
         calibrate(some(pool, slice(40)), labels[:40], 0.02, 5)
+    with pytest.raises(DataError, match="alpha = 1e-300 needs at least 9999") as told:
+        calibrate(pool, labels, 1e-300, 1)
+    assert len(str(told.value)) < 300
 
 
 def test_where_each_checkpoint_has_hard_recordings_of_its_own_more_recordings_are_needed_than_for_one():

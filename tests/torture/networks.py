@@ -15,6 +15,7 @@ from gemsnn.training import Trainer, TrainingConfig
 from torture.torture import Torture
 
 TOLERANCE = 1e-8
+WEIGHTS = ("synaptic", "somatic", "bias")
 
 
 class Networks(Torture):
@@ -69,25 +70,36 @@ class Networks(Torture):
         """Step by step, some steps without a target; looking at the weights changes nothing."""
         means = some_means(rng, problem.network)
         counts["with means taken off"] += means is not None
-        streams = [
-            gemsnn.Stream(
-                problem.network, problem.parameters, problem.rule, problem.K, problem.seed, engine, means=means
+        plan = [(rng.random() < 0.7, rng.random() < 0.2, rng.random() < 0.05) for _ in range(problem.T)]
+
+        def follow(engine: str, parameters: gemsnn.Parameters) -> tuple[list[Any], list[Any], gemsnn.Parameters]:
+            stream = gemsnn.Stream(
+                problem.network, parameters, problem.rule, problem.K, problem.seed, engine, means=means
             )
-            for engine in ("compiled", "reference")
-        ]
-        for t in range(problem.T):
-            target = problem.targets[t] if rng.random() < 0.7 else None
-            fast, slow = (stream.step(problem.inputs[t], target) for stream in streams)
-            if not np.array_equal(fast.spikes, slow.spikes):
-                counts["parted at a tie"] += 1  # a uniform draw within rounding of a probability
-                return
-            assert_close(fast.log_weights, slow.log_weights, TOLERANCE)
-            if rng.random() < 0.2:
-                assert_parameters_close(streams[0].parameters, streams[1].parameters, TOLERANCE)
-            if rng.random() < 0.05:
-                for stream in streams:
+            spikes, numbers = [], []
+            for t, (taught, looked_at, over) in enumerate(plan):
+                info = stream.step(problem.inputs[t], problem.targets[t] if taught else None)
+                spikes.append(info.spikes)
+                numbers.append(info.log_weights)
+                if looked_at:
+                    numbers += [getattr(stream.parameters, name) for name in WEIGHTS]
+                if over:
                     stream.reset()
-        assert_parameters_close(streams[0].parameters, streams[1].parameters, TOLERANCE)
+            return spikes, numbers, stream.parameters
+
+        fast, slow = (follow(engine, problem.parameters) for engine in ("compiled", "reference"))
+        if not np.array_equal(fast[0], slow[0]):
+            counts["parted at a tie"] += 1  # a uniform draw within rounding of a probability
+            return
+        try:
+            for found, expected in zip(fast[1], slow[1], strict=True):
+                assert_close(found, expected, TOLERANCE)
+            assert_parameters_close(fast[2], slow[2], TOLERANCE)
+        except AssertionError:
+            moved = follow("reference", slightly_moved(problem.parameters))
+            limit = 10 * distance(slow[2], moved[2])
+            assert_parameters_close(fast[2], slow[2], limit)
+            counts["as exact as the problem allows"] += 1
         counts["steps of streams"] += problem.T
 
     def sample(self, problem: Problem, rng: random.Random, counts: Counter[str]) -> None:
@@ -131,14 +143,18 @@ def sensitivity(problem: Problem, result: gemsnn.LearnResult, **draws: Any) -> f
 
     Learning can be chaotic: where a change of 1e-15 grows to 1e-7, no two ways to compute it agree any better.
     """
-    weights = (problem.parameters.synaptic, problem.parameters.somatic, problem.parameters.bias)
-    moved = problem.learn("reference", parameters=gemsnn.Parameters(*(w * (1 + 1e-15) for w in weights)), **draws)
-    found = 0.0
-    for name in ("synaptic", "somatic", "bias"):
-        before, after = getattr(result.parameters, name), getattr(moved.parameters, name)
-        if before.size:
-            found = max(found, float(np.abs(after - before).max() / max(1.0, np.abs(before).max())))
-    return found
+    moved = problem.learn("reference", parameters=slightly_moved(problem.parameters), **draws)
+    return distance(result.parameters, moved.parameters)
+
+
+def slightly_moved(parameters: gemsnn.Parameters) -> gemsnn.Parameters:
+    return gemsnn.Parameters(*(getattr(parameters, name) * (1 + 1e-15) for name in WEIGHTS))
+
+
+def distance(before: gemsnn.Parameters, after: gemsnn.Parameters) -> float:
+    """The largest difference, relative to the largest weight of its kind."""
+    pairs = [(getattr(before, name), getattr(after, name)) for name in WEIGHTS]
+    return max(float(np.abs(b - a).max() / max(1.0, np.abs(b).max())) if b.size else 0.0 for b, a in pairs)
 
 
 def _has_event_form(problem: Problem) -> bool:

@@ -46,6 +46,17 @@ def test_the_lock_of_a_dead_process_does_not_block(holder, tmp_path, end):
         assert str(os.getpid()) in (tmp_path / "lock").read_text()
 
 
+def test_locks_of_processes_that_were_killed_one_after_the_other_do_not_block(tmp_path):
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path], stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "held\n"
+        assert (tmp_path / "lock").read_text().startswith(f'{{"pid": {process.pid}, ')
+        process.kill()
+        process.communicate()
+    with locked(tmp_path):
+        pass
+
+
 @pytest.mark.parametrize("kind", ["text", "link", "pipe", "folder"])
 def test_what_others_keep_under_that_name_is_left_as_it_is(tmp_path, kind):
     mine, lock = tmp_path / "mine.txt", tmp_path / "lock"

@@ -13,8 +13,17 @@ def main() -> None:
         from gemsnn.cli.app import main as run
 
         run()
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except BaseException as error:
+        if _was_interrupted(error):
+            sys.exit(130)
+        raise
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether it comes of Ctrl-C: Python wraps that in an error of its own where it happens inside a class's making."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 def _open_what_is_closed() -> None:

@@ -100,7 +100,9 @@ def _fail(message: str) -> int:
     from rich.markup import escape
 
     with suppress(OSError):
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
+        Console(stderr=True, emoji=False).print(
+            f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False
+        )
     with suppress(OSError):
         sys.stdout.flush()
     return 2

@@ -403,7 +403,7 @@ def _print_inventory(inventory: "Inventory") -> None:
     for label in inventory.classes:
         missing = inventory.missing.get(label, "nothing" if inventory.count(label) else "all recordings")
         table.add_row(escape(str(label)), str(inventory.count(label)), escape(missing))
-    Console().print(table)
+    Console(emoji=False).print(table)
 
 
 def _print_info(data: "PreparedData") -> None:
@@ -412,7 +412,7 @@ def _print_info(data: "PreparedData") -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
+    console = Console(emoji=False)
     attributes = data.attributes
     kind = "SIMULATED, no camera saw this" if attributes.get("simulated") else "real recordings"
     if data.preprocessing is None:

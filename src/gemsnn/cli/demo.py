@@ -36,7 +36,7 @@ def demo(
     from gemsnn.experiments import own_folder
     from gemsnn.experiments.demo_page import write_page
 
-    console = Console()
+    console = Console(emoji=False)
     with own_folder(out, show.FOLDERS, show.FILES, show.MARK), warnings_as_lines():
         say("1. An event camera (simulated) watches moving digits: each pixel reports when its light changes.")
         with progress("simulating", len(show.DIGITS) * sum(show.PER_CLASS)) as advance:

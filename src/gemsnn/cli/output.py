@@ -60,7 +60,7 @@ def say(line: str, *, error: bool = False) -> None:
     from rich.console import Console
 
     line = "\n".join(map(printable, line.split("\n")))  # names of files and classes come from outside
-    Console(stderr=error).print(line, soft_wrap=True, highlight=False, markup=False)
+    Console(stderr=error, emoji=False).print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def print_table(table: "Table", title: str | None = None) -> None:
@@ -72,9 +72,9 @@ def print_table(table: "Table", title: str | None = None) -> None:
 
     if title is not None:
         say(title)
-    console = Console(markup=False)
+    console = Console(markup=False, emoji=False)
     if not console.is_terminal:
-        console = Console(width=10_000, markup=False)
+        console = Console(width=10_000, markup=False, emoji=False)
     console.print(table)
 
 
@@ -86,7 +86,7 @@ def warnings_as_lines() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        console = Console(stderr=True)
+        console = Console(stderr=True, emoji=False)
         said: set[str] = set()
 
         def show_line(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -107,7 +107,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True)) as bar:
+        with Progress(*columns, console=Console(stderr=True, emoji=False)) as bar:
             task = bar.add_task(what, total=total)
             yield lambda: bar.advance(task)
         return

@@ -96,7 +96,7 @@ def reproduce(
             f"{counted(len(protocol.seeds), 'seed')}) on {'simulated' if made.data['simulated'] else 'real'} data, "
             f"{made.data['n_train']} training and {made.data['n_test']} test recordings"
         )
-        ended = carry_out(made.runs, Console(), workers=workers, scheduler=scheduler)
+        ended = carry_out(made.runs, Console(emoji=False), workers=workers, scheduler=scheduler)
         failed = failures(ended)
         for line in failed:
             say(line, error=True)

@@ -198,7 +198,7 @@ def train(
     if path is None:
         raise ConfigError("--data is needed: a prepared file, from `gemsnn data simulate` or `gemsnn data import`")
 
-    console = Console()
+    console = Console(emoji=False)
     with StopSignals() as stop, warnings_as_lines(), open_prepared(path) as prepared, _Watchers(console) as watchers:
         outcome = train_in_directory(
             chosen,

@@ -107,7 +107,7 @@ def _play(model: Any, items: "list[Item]", picture: "Picture", **options: Any) -
 
     for item in items:
         say(item.name if item.truth is None else f"{item.name} (truth: {item.truth})")
-        play(model, item.read(), picture, Console(markup=False), **options)
+        play(model, item.read(), picture, Console(markup=False, emoji=False), **options)
 
 
 def _write(

@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from gemsnn.engine import direct, event, protocol, resting, sparse
-from gemsnn.engine.event import horizon
+from gemsnn.engine.event import BLOCK, horizon
 from gemsnn.engine.event_plan import event_plan
 from gemsnn.engine.kept import AS_IT_CAME, Declared
 from gemsnn.engine.protocol import State
@@ -19,6 +19,7 @@ from gemsnn.rules import Rule
 __all__ = ["declared", "learner", "simulate", "suitable_form"]
 
 LONGEST_WINDOW = 1024  # steps that the event form may have to look back
+SLOWER = 3.5  # times as long takes a multiplication with an eligibility, which comes from memory, not from a cache
 
 MARKS = {"event": "fading", "direct": "eligibility", "sparse": "settled"}  # what only a state of that form has
 
@@ -75,14 +76,14 @@ def suitable_form(
     if is_sparse(network.topology):
         return "sparse"
     plan = event_plan(network, free, parameters.dtype)
-    reach = horizon(rule.gamma, parameters.dtype)
-    window = min(length for length in (steps, reach, math.inf) if length is not None)
-    if plan is None or window > LONGEST_WINDOW:
+    reach = horizon(rule.gamma, parameters.dtype) or math.inf
+    if plan is None or min(steps or math.inf, reach) > LONGEST_WINDOW:
         return "direct"
     n, (n_basis, duration) = network.n_neurons, plan.synapses.taps.shape
     lags = 1 if plan.synapses.recursive else duration
-    # Products of the present step with those of the window, in all compartments: of half the window, on average.
-    by_events = n_compartments * window / 2 * (n + 4 * n_basis * lags)
+    # Products of the present step with those of the window, on average, in all compartments.
+    window = min((steps or math.inf) / 2, reach + BLOCK / 2)
+    by_events = n_compartments * window * (n + 4 * n_basis * lags)
     # Eligibility and drive of every synapse of a hidden neuron; those of the inputs are large matrix products.
     directly = 2 * n * network.n_hidden * n_basis + n * network.n_inputs * n_basis / (4 * n_compartments)
-    return "event" if by_events <= directly else "direct"
+    return "event" if by_events <= SLOWER * directly else "direct"

@@ -148,7 +148,7 @@ def _png(image: NDArray[np.float64]) -> str:
     from matplotlib.image import imsave
 
     file = io.BytesIO()
-    imsave(file, (255 * image).round().astype(np.uint8), format="png")
+    imsave(file, np.ascontiguousarray((255 * image).round(), dtype=np.uint8), format="png")
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 

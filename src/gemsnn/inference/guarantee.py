@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.common.described import described
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.inference.anytime import AnytimePrediction
 from gemsnn.inference.stopping import Verdict
@@ -264,8 +265,8 @@ def _rank(ordered: NDArray[np.float64], found: NDArray[np.float64], alpha: float
 def _check_count(alpha: float, n: int, m: int, enough: bool) -> None:
     if enough:
         return
-    least = f"alpha = {alpha:g} needs at least {recordings_needed(alpha, 1)} recordings to calibrate on"
-    surely = f", and up to {recordings_needed(alpha, n)} for {n} checkpoints" if n > 1 else ""
+    least = f"alpha = {alpha:g} needs at least {shown(recordings_needed(alpha, 1))} recordings to calibrate on"
+    surely = f", and up to {shown(recordings_needed(alpha, n))} for {n} checkpoints" if n > 1 else ""
     fewer = ", fewer checkpoints" if n > 1 else ""
     raise DataError(f"{least}{surely}, but there are {m}: take more recordings{fewer}, or a larger alpha")
 

@@ -184,6 +184,7 @@ def _learned_by(
     )
 
 
+@described
 class Lessons:
     """Examples learned one after the other, by one learner: each begins in silence, with the weights of the last.
 
@@ -205,6 +206,9 @@ class Lessons:
         self._learner: Learner | None = None
         self._rule: type[Rule] | None = None
         self._parameters: Parameters | None = None
+
+    def _told(self) -> dict[str, Any]:
+        return {"network": self.network, "n_compartments": self.n_compartments, "longest": self.longest}
 
     def learn(
         self,

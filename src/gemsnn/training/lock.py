@@ -65,7 +65,8 @@ def locked(directory: Path) -> Iterator[None]:
 def _opened(path: Path) -> TextIO:
     """Open the file, or make it; one that is something else or elsewhere, such as a link, is left alone."""
     with writing(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, how, 0o666)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise CheckpointError(f"{path}: must be a plain file, where the lock is; move it away")

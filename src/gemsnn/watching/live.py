@@ -37,6 +37,7 @@ class _Server(ThreadingHTTPServer):
     """Bears any number of clients, slow, rude or silent: of too many, the one who came first is let go."""
 
     daemon_threads = True
+    request_queue_size = 128  # who comes while the door is full would knock again after a second, and then ever later
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._guests: dict[Any, None] = {}  # sockets, in the order in which they came
