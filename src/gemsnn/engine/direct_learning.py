@@ -57,8 +57,8 @@ def remember(fired: Any, histories: Any, bits: int, first: int, last: int) -> No
     """Shift the spikes (n, K) of neurons ``first`` to ``last`` - 1 into the histories (n, K, words)."""
     full_word = (1 << bits) - 1
     _, K, words = histories.shape
-    for i in range(first, last):
-        for k in range(K):
+    for i in range(np.uint64(first), np.uint64(last)):
+        for k in range(np.uint64(K)):
             bit = np.int64(fired[i, k])
             for word in range(words):
                 longer = (np.int64(histories[i, k, word]) << 1) | bit
@@ -68,29 +68,39 @@ def remember(fired: Any, histories: Any, bits: int, first: int, last: int) -> No
 
 @kernel(fastmath=FASTMATH)
 def advance_trace(
-    bank: Bank, table: Any, histories: Any, past: Any, k: int, time: int, spikes: Any, trace: Any
+    bank: Bank,
+    table: Any,
+    histories: Any,
+    past: Any,
+    k: int,
+    time: int,
+    spikes: Any,
+    trace: Any,
+    first: int,
+    last: int,
 ) -> None:
     """Traces (n_basis, n) of the neurons' own spikes for the next step: by recursion, or by the table of ``tables.py``.
 
-    ``spikes`` (n,) are those of this step; ``past`` does not have them yet, the ``histories`` have.
+    Of neurons ``first`` to ``last`` - 1. ``spikes`` (n,) are those of this step; ``past`` does not have them yet, the
+    ``histories`` have.
     """
-    n_basis, n = trace.shape
+    n_basis, start, end = trace.shape[0], np.uint64(first), np.uint64(last)
     if bank.recursive:
         left = past[(time - bank.taps.shape[1]) % len(past), k]
         for basis in range(n_basis):
             decay, gain = bank.recursion.decay[basis], bank.recursion.gain[basis]
             leaving = bank.recursion.leaving[basis]
-            for i in range(n):
+            for i in range(start, end):
                 trace[basis, i] = decay * trace[basis, i] + (gain * spikes[i] - leaving * left[i])
         return
     for basis in range(n_basis):
-        look_up(histories, k, table, basis, trace[basis])
+        look_up(histories, k, table, basis, trace[basis], first, last)
 
 
 @kernel()
-def look_up(histories: Any, k: int, table: Any, basis: int, trace: Any) -> None:
-    """Traces (n,) of compartment k, by the table of ``tables.py``."""
-    for i in range(trace.shape[0]):
+def look_up(histories: Any, k: int, table: Any, basis: int, trace: Any, first: int, last: int) -> None:
+    """Traces (n,) of compartment k, by the table of ``tables.py``; of neurons ``first`` to ``last`` - 1."""
+    for i in range(np.uint64(first), np.uint64(last)):
         total = table[0, histories[i, k, 0], basis]
         for word in range(1, table.shape[0]):
             total += table[word, histories[i, k, word], basis]

@@ -26,7 +26,6 @@ from gemsnn.engine.event_products import (
     begin_recursive_products,
     finite_products,
     turn,
-    turn_pairs,
 )
 from gemsnn.engine.event_window import Population, Share, Steps, Window
 from gemsnn.engine.event_writing import changes, write_back
@@ -83,7 +82,7 @@ class Learner:
         self._columns = padded(network.n_neurons, self.dtype)
         shape = (network.n_sources, network.synaptic_filter.n_basis * self._columns)
         self._synaptic = zeros(shape, self.dtype)
-        self._shares = _shares(threads, n_compartments, self._columns, self.dtype)
+        self._shares = _shares(threads, n_compartments, network.n_neurons, self.dtype)
         self._by_neuron(self._synaptic)[:] = parameters.synaptic
         self._window = self._make_window(parameters, room)
         self._set_populations(self._make_population(part, room) for part in plan.sources)
@@ -142,22 +141,22 @@ class Learner:
     def take(self) -> tuple[Parameters, State]:
         """Parameters and state without a copy: if the learner goes on, they change with it."""
         self._write()
-        w = self._window
+        w, n = self._window, self.network.n_neurons
         t, D, K = int(w.place[0]), self._duration, self.n_compartments
         kept: dict[str, Array] = {
             "place": w.place,
             "past": w.past[self._order_of_past()],
-            "somatic_eligibility": w.somatic_eligibility,
-            "virtual_eligibility": w.virtual_eligibility,
+            "somatic_eligibility": w.somatic_eligibility[:, :, :n],
+            "virtual_eligibility": w.virtual_eligibility[:, :, :n],
             "reach_eligibility": w.reach_eligibility,
-            "post": w.post[: t * K, : self.network.n_neurons],
+            "post": w.post[: t * K, :n],
             "fading": w.fading[0, :t],
         }
         for index, p in enumerate(self._populations):
             kept[f"bits_{index}"] = p.bits[:, : (D + t) * p.products.shape[0]]
         memories = w.processor_memory[0], w.neuron_memory
         state = State("compiled", self.network, self.dtype, self._time, w.log_weights[0], *memories, kept, self.means)
-        return Parameters(self._by_neuron(self._synaptic), w.somatic.T, w.bias[: self.network.n_neurons]), state
+        return Parameters(self._by_neuron(self._synaptic), w.somatic[:, :n].T, w.bias[:n]), state
 
     def parameters(self) -> Parameters:
         """The weights as they are now, as a copy; the learner does not notice."""
@@ -168,8 +167,8 @@ class Learner:
             array[:] = before
         parts = zip(self._populations, self.plan.sources, strict=True)
         self._write_populations((p._replace(weights=synaptic[part.columns]) for p, part in parts), a)
-        bias = (w.bias + self._bias_change(a))[: self.network.n_neurons]
-        return Parameters(self._by_neuron(synaptic), w.somatic.T, bias).copy()
+        bias, n = w.bias + self._bias_change(a), self.network.n_neurons
+        return Parameters(self._by_neuron(synaptic), w.somatic[:, :n].T, bias[:n]).copy()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
@@ -247,29 +246,30 @@ class Learner:
             has_memory=network.has_memory,
             time=np.array([self._time]),
             place=np.zeros(2, dtype=np.int64),
-            bias=np.concatenate([parameters.bias, np.zeros(columns - n, dtype=f)]),
-            somatic=np.array(parameters.somatic.T, order="C"),
-            somatic_eligibility=np.zeros((K, n_somatic, n), dtype=f),
-            somatic_trace=np.zeros((K, n_somatic, n), dtype=f),
+            bias=_wider(parameters.bias, columns),
+            somatic=_wider(parameters.somatic.T, columns),
+            somatic_eligibility=zeros((K, n_somatic, columns), f),
+            somatic_trace=zeros((K, n_somatic, columns), f),
             past=np.zeros((network.memory, K, n), dtype=np.bool_),
             history=np.zeros((n, K, plan.history.words), dtype=np.uint16),
-            own_trace=np.zeros((K, n_basis, n), dtype=f),
-            virtual=np.zeros((n_basis, n), dtype=f),
-            virtual_eligibility=np.zeros((K, n_basis, n), dtype=f),
+            own_trace=zeros((K, n_basis, columns), f),
+            virtual=zeros((n_basis, columns), f),
+            virtual_eligibility=zeros((K, n_basis, columns), f),
             reach=np.array(self._reach(parameters.synaptic), order="C"),
             reach_eligibility=np.zeros((K, n_visible if has_local else 0, n_hidden), dtype=f),
             log_weights=np.zeros((team, K)),
             processor_memory=np.zeros((team, rule.processor_memory(K))),
             neuron_memory=np.zeros((n_hidden, rule.neuron_memory)),
             post=zeros((M * K, columns), f),
-            visible_factor=np.zeros(M * K, dtype=f),
-            hidden_factor=np.zeros(M * K, dtype=f),
+            visible_factor=np.zeros((team, M * K), dtype=f),
+            hidden_factor=np.zeros((team, M * K), dtype=f),
             fading=np.zeros((team, M), dtype=f),
             accumulated=zeros((M * K if has_local else 0, columns), f),
             signal=np.zeros((n_hidden, K), dtype=f),
             gram=np.zeros((int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
             scaled=np.zeros((K, M * K), dtype=f),
             potentials=zeros((K, columns), f),
+            own_drive=zeros((K, columns), f),
             fired=np.zeros((n, K), dtype=np.bool_),
             probabilities=np.zeros((n, K)),
             factors=np.zeros((n, K)),
@@ -365,7 +365,8 @@ class Learner:
 
         def write(share: Share, counter: Any) -> None:
             for p, own in each:
-                write_back(p, w.synapses, t, begin, own, w.segment, w.active[share.thread], share)
+                active = w.active[share.thread]
+                write_back(p, w.synapses, t, begin, own, w.segment, active, share.thread, share.n_threads)
 
         self._in_team(write)
 
@@ -420,8 +421,8 @@ class Learner:
         self._window = w._replace(
             fading=_longer(w.fading, 1, M),
             post=_longer(w.post, 0, M * K),
-            visible_factor=_longer(w.visible_factor, 0, M * K),
-            hidden_factor=_longer(w.hidden_factor, 0, M * K),
+            visible_factor=_longer(w.visible_factor, 1, M * K),
+            hidden_factor=_longer(w.hidden_factor, 1, M * K),
             accumulated=_longer(w.accumulated, 0, M * K),
             gram=_longer(w.gram, 2, M * K),
             scaled=_longer(w.scaled, 1, M * K),
@@ -458,11 +459,12 @@ class Learner:
 
     def _restore(self, state: State) -> None:
         w, kept, K = self._window, state.kept, self.n_compartments
-        t, D = int(kept["place"][0]), self._duration
+        t, D, n = int(kept["place"][0]), self._duration, self.network.n_neurons
         w.place[:] = kept["place"]
-        for name in ("somatic_eligibility", "virtual_eligibility", "reach_eligibility"):
-            getattr(w, name)[:] = kept[name]
-        w.post[: t * K, : self.network.n_neurons], w.fading[:, :t] = kept["post"], kept["fading"]
+        w.somatic_eligibility[:, :, :n] = kept["somatic_eligibility"]
+        w.virtual_eligibility[:, :, :n] = kept["virtual_eligibility"]
+        w.reach_eligibility[:] = kept["reach_eligibility"]
+        w.post[: t * K, :n], w.fading[:, :t] = kept["post"], kept["fading"]
         for index, p in enumerate(self._populations):
             p.bits[:, : (D + t) * len(p.products)] = kept[f"bits_{index}"]
         self._resume(kept["past"])
@@ -475,7 +477,7 @@ class Learner:
         w.history[:] = histories(past[max(len(past) - words * bits, 0) :], self.plan.history)
         for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
             if not bank.recursive:
-                traces[:] = self._own_traces(bank)
+                traces[:, :, : self.network.n_neurons] = self._own_traces(bank)
         self._set_means(self.means)
         if not w.synapses.recursive and self._time > 0:
             t, begin, taps, whole, counts = int(w.place[0]), int(w.place[1]), w.synapses.taps, w.whole[0], w.counts[0]
@@ -486,7 +488,6 @@ class Learner:
                     p, taps, self._time, t, begin, 0, len(p.products), whole, counts, w.turned[0], w.sums[0],
                     w.offsets[0], w.lag_factors[0],
                 )  # fmt: skip
-                turn_pairs(p, self._duration, self._time, 0, len(p.products))
         self._begin_recursions()
 
     def _begin_recursions(self) -> None:
@@ -494,7 +495,7 @@ class Learner:
         w = self._window
         for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
             if bank.recursive:
-                traces[:] = self._own_traces(bank)
+                traces[:, :, : self.network.n_neurons] = self._own_traces(bank)
         if w.synapses.recursive:
             for p in self._populations:
                 begin_recursive_products(p, w.synapses, int(w.place[0]), w.active[0])
@@ -538,22 +539,21 @@ def declared(network: Network, rule: Rule, n_compartments: int, state: State) ->
     return arrays
 
 
-def _shares(threads: int, n_compartments: int, columns: int, dtype: np.dtype[Any]) -> list[Share]:
+def _shares(threads: int, n_compartments: int, n_neurons: int, dtype: np.dtype[Any]) -> list[Share]:
     """Of a team of so many threads, or as many as there is work for."""
-    groups, lines, each = -(-n_compartments // 4), columns * dtype.itemsize // LINE, LINE // dtype.itemsize
+    pairs, each = -(-n_compartments // 2), LINE // dtype.itemsize
+    lines = -(-n_neurons // each)
     team = max(1, min(threads, n_compartments // 4, lines))
 
-    def part(of: int, thread: int) -> int:
-        return of * thread // team
+    def part(of: int, size: int, whole: int, thread: int) -> int:
+        return min(of * thread // team * size, whole)
 
     return [
         Share(
             thread,
             team,
-            4 * part(groups, thread),
-            min(4 * part(groups, thread + 1), n_compartments),
-            each * part(lines, thread),
-            each * part(lines, thread + 1),
+            *(part(pairs, 2, n_compartments, end) for end in (thread, thread + 1)),
+            *(part(lines, each, n_neurons, end) for end in (thread, thread + 1)),
         )
         for thread in range(team)
     ]
@@ -578,4 +578,11 @@ def _longer(array: Array, axis: int, size: int) -> Array:
         return array
     result = zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype)
     np.moveaxis(result, axis, 0)[: array.shape[axis]] = np.moveaxis(array, axis, 0)
+    return result
+
+
+def _wider(array: Array, columns: int) -> Array:
+    """A copy with columns of no neuron after the last."""
+    result = zeros((*array.shape[:-1], columns), array.dtype)
+    result[..., : array.shape[-1]] = array
     return result

@@ -34,11 +34,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gemsnn.engine.barrier import wait_for_all
 from gemsnn.engine.bits import pack
 from gemsnn.engine.direct_learning import advance_trace, remember
 from gemsnn.engine.event_drive import drive, recur, take_in
-from gemsnn.engine.event_learning import add_learned, add_own_drive, add_signals, learn_own
+from gemsnn.engine.event_learning import add_learned, add_signals, learn_own, own_drive
 from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn, turn_pairs
 from gemsnn.engine.event_window import Population, Share, Steps, Window
 from gemsnn.engine.firing import fire, weigh
@@ -63,7 +65,8 @@ def advance(
     synapses, bias, potentials, spikes = w.synapses, w.bias, w.potentials, steps.spikes
     log_weights, importance, likelihood = w.log_weights[thread], w.importance[thread], w.likelihood[thread]
     active, left, of_neuron = w.active[thread], w.left[thread], w.of_neuron[thread]
-    offsets, lag_factors = w.offsets[thread], w.lag_factors[thread]
+    offsets, lag_factors, turned, sums = w.offsets[thread], w.lag_factors[thread], w.turned[thread], w.sums[thread]
+    whole, counts, left_counts, starts = w.whole[thread], w.counts[thread], w.left_counts[thread], w.starts[thread]
     recursive, D = synapses.recursive, synapses.taps.shape[1]
     n, K = w.fired.shape
     time, t, begin, barriers = w.time[0], w.place[0], w.place[1], 0
@@ -75,6 +78,7 @@ def advance(
         if p.of_inputs and p.size:
             for ahead in range(ahead_first, ahead_last):
                 pack(steps.inputs[first + ahead, p.first : p.first + p.size], p.bits, D + t + ahead)
+    own_drive(w, share)
     if n_threads > 1:
         barriers += 1
         wait_for_all(counter, n_threads * barriers)
@@ -88,13 +92,12 @@ def advance(
         # 1. to 4.: the potentials, of this thread's compartments.
         for k in range(first_k, last_k):
             for i in range(bias.shape[0]):
-                potentials[k, i] = bias[i]
+                potentials[k, i] = bias[i] + w.own_drive[k, i]
         for p in populations:
             if p.size:
                 drive(p, synapses, time, t, first_k, last_k, potentials, offsets, lag_factors, of_neuron)
         if begin < t:
             add_learned(w, populations, t, begin, share)
-        add_own_drive(w, share)
         for k in range(first_k, last_k):
             fire(
                 potentials[k, :n], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares[k],
@@ -119,36 +122,52 @@ def advance(
         _make_signals(w, spikes[step], t, clamped, post_factor, broadcast, local, share)
         add_signals(w, t, begin, clamped, share)
         learn_own(w, t, share)
-        remember(w.fired, w.history, w.history_bits, share.first_column, min(share.last_column, n))
+        # Their own traces and, if a step follows, what these drive.
+        remember(w.fired, w.history, w.history_bits, share.first, share.last)
+        for k in range(K):
+            row = spikes[step, k]
+            for bank, table, traces in ((w.soma, w.somatic_table, w.somatic_trace), (synapses, w.synaptic_table, w.own_trace)):
+                advance_trace(bank, table, w.history, w.past, k, time, row, traces[k], share.first, share.last)
+        if step + 1 < last:
+            own_drive(w, share)
         if begin == t and not clamped:
             begin = t + 1  # nothing in the window to learn from yet
         # 1. and 2. of the next step.
         if not recursive:
-            turn(synapses.taps, time + 1, w.turned[thread])
+            turn(synapses.taps, time + 1, turned)
         for p in populations:
             if p.size:
                 # One thread does what all compartments share.
-                alone = p.shared and thread == n_threads - 1
-                p_first, p_last = (0, 1 if alone else 0) if p.shared else (first_k, last_k)
-                if p_first < p_last:
-                    _go_on(w, p, time + 1, t + 1, begin, p_first, p_last, thread)
+                if p.shared and thread:
+                    continue
+                p_first, p_last = (0, 1) if p.shared else (first_k, last_k)
+                if not p.of_inputs:
+                    take_in(p, synapses, time + 1, D + t, p_first, p_last, active, left)
+                if recursive:
+                    recur(p, synapses.recursion, time + 1, p_first, p_last)
+                    recursive_products(
+                        p, synapses, time + 1, t + 1, p_first, p_last, whole, counts, left_counts, active, starts
+                    )
+                else:
+                    finite_products(
+                        p, synapses.taps, time + 1, t + 1, begin, p_first, p_last, whole, counts, turned, sums,
+                        offsets, lag_factors,
+                    )  # fmt: skip
         if n_threads > 1:
             barriers += 1
             wait_for_all(counter, n_threads * barriers)
 
         # What no thread needs any more as it was.
         for k in range(first_k, last_k):
-            row = spikes[step, k]
-            advance_trace(w.soma, w.somatic_table, w.history, w.past, k, time, row, w.somatic_trace[k])
-            advance_trace(synapses, w.synaptic_table, w.history, w.past, k, time, row, w.own_trace[k])
+            past = w.past[time % len(w.past), k]
             for i in range(n):
-                w.past[time % len(w.past), k, i] = row[i]
+                past[i] = spikes[step, k, i]
         for p in populations:
-            if p.size and (thread == n_threads - 1 or not p.shared):
+            if p.size and not (p.shared and thread):
                 p_first, p_last = (0, 1) if p.shared else (first_k, last_k)
                 if recursive:
                     recursive_squares(p, synapses.recursion, t + 1, p_first, p_last)
-                else:
+                elif n_threads > 1 and not p.shared:
                     turn_pairs(p, D, time + 1, p_first, p_last)
         time += 1
         t += 1
@@ -156,26 +175,7 @@ def advance(
         w.time[0], w.place[0], w.place[1] = time, t, begin
 
 
-@kernel(fastmath=FASTMATH)
-def _go_on(w: Window, p: Population, time: int, t: int, begin: int, first_k: int, last_k: int, thread: int) -> None:
-    """Drive and scalar products of step t, from the spikes of the step before it."""
-    synapses, D = w.synapses, w.synapses.taps.shape[1]
-    active, whole, counts = w.active[thread], w.whole[thread], w.counts[thread]
-    if not p.of_inputs:
-        take_in(p, synapses, time, D + t - 1, first_k, last_k, active, w.left[thread])
-    if synapses.recursive:
-        recur(p, synapses.recursion, time, first_k, last_k)
-        recursive_products(
-            p, synapses, time, t, first_k, last_k, whole, counts, w.left_counts[thread], active, w.starts[thread]
-        )
-    else:
-        finite_products(
-            p, synapses.taps, time, t, begin, first_k, last_k, whole, counts, w.turned[thread], w.sums[thread],
-            w.offsets[thread], w.lag_factors[thread],
-        )  # fmt: skip
-
-
-@kernel(fastmath=FASTMATH, error_model="numpy")
+@kernel(forceinline=True, fastmath=FASTMATH, error_model="numpy")
 def _make_signals(
     w: Window, spikes: Any, t: int, clamped: bool, post_factor: Any, broadcast: Any, local: Any, share: Share
 ) -> None:
@@ -187,20 +187,19 @@ def _make_signals(
     visible_signal, hidden_signal = w.visible_signal[share.thread], w.hidden_signal[share.thread]
     errors = w.errors[share.thread]
     n, K = fired.shape
-    n_hidden = signal.shape[0]
-    first, last = min(share.first_column, n), min(share.last_column, n)
-    hidden = slice(min(first, n_hidden), min(last, n_hidden))
-    for i in range(first, last):  # from compartment by compartment to neuron by neuron
-        for k in range(K):
+    n_hidden, first, last = signal.shape[0], np.uint64(share.first), np.uint64(share.last)
+    hidden = slice(min(share.first, n_hidden), min(share.last, n_hidden))
+    for k in range(K):  # from compartment by compartment to neuron by neuron
+        for i in range(first, last):
             fired[i, k] = spikes[k, i]
             probabilities[i, k] = w.shares[k, i]
     if clamped:
         post_factor(fired[hidden], probabilities[hidden], factors[hidden])
-        for i in range(n_hidden, n):
-            for k in range(K):
+        for k in range(K):
+            for i in range(n_hidden, n):
                 error = (1.0 if spikes[k, i] else 0.0) - w.shares[k, i]
                 errors[k, i - n_hidden] = error
-                if first <= i < last:
+                if share.first <= i < share.last:
                     factors[i, k] = error
         memory = w.processor_memory[share.thread]
         broadcast(

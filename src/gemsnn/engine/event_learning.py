@@ -13,7 +13,7 @@ from gemsnn.engine.jit import FASTMATH, kernel
 TILE = 32  # rows of post factors that fit into the processor's inner cache
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -> None:
     """Add eta sum_s a_s (R_s . R_t) to the potentials; the bias is a source with a trace of 1."""
     post, potentials, gram, scaled, segment = w.post, w.potentials, w.gram, w.scaled, w.segment
@@ -31,7 +31,7 @@ def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -
         if has_local and last <= n_hidden:
             _learned_locally(w, gram[c], begin, t, first, last, share)
         else:
-            factor = w.visible_factor if first >= n_hidden else w.hidden_factor
+            factor = (w.visible_factor if first >= n_hidden else w.hidden_factor)[share.thread]
             for k in range(share.first_k, share.last_k):
                 for m in range(start, end):
                     scaled[k, m] = eta * factor[m] * gram[c, k, m]
@@ -63,34 +63,27 @@ def _learned(
     """Add sum_m scaled[k, m] post[m, i] to the potentials of neurons ``first`` to ``last`` - 1, for some compartments.
 
     A matrix product by tiles: few rows of the post factors at a time, so that they stay in the inner cache for all
-    compartments; four of them and four compartments a pass.
+    compartments; four of them and two compartments a pass.
     """
-    start, end_row, fours = np.uint64(first), np.uint64(last), first_k + (last_k - first_k) // 4 * 4
+    start, end_row, pairs = np.uint64(first), np.uint64(last), first_k + (last_k - first_k) // 2 * 2
     for block in range(begin, end, TILE):
         stop = min(block + TILE, end)
         four = block + (stop - block) // 4 * 4
-        for k in range(first_k, fours, 4):
-            u0, u1, u2, u3 = potentials[k], potentials[k + 1], potentials[k + 2], potentials[k + 3]
+        for k in range(first_k, pairs, 2):
+            u0, u1 = potentials[k], potentials[k + 1]
             for m in range(block, four, 4):
                 p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
                 a0, a1, a2, a3 = scaled[k, m], scaled[k, m + 1], scaled[k, m + 2], scaled[k, m + 3]
                 b0, b1, b2, b3 = scaled[k + 1, m], scaled[k + 1, m + 1], scaled[k + 1, m + 2], scaled[k + 1, m + 3]
-                c0, c1, c2, c3 = scaled[k + 2, m], scaled[k + 2, m + 1], scaled[k + 2, m + 2], scaled[k + 2, m + 3]
-                d0, d1, d2, d3 = scaled[k + 3, m], scaled[k + 3, m + 1], scaled[k + 3, m + 2], scaled[k + 3, m + 3]
                 for i in range(start, end_row):
                     u0[i] += a0 * p0[i] + a1 * p1[i] + a2 * p2[i] + a3 * p3[i]
                     u1[i] += b0 * p0[i] + b1 * p1[i] + b2 * p2[i] + b3 * p3[i]
-                    u2[i] += c0 * p0[i] + c1 * p1[i] + c2 * p2[i] + c3 * p3[i]
-                    u3[i] += d0 * p0[i] + d1 * p1[i] + d2 * p2[i] + d3 * p3[i]
             for m in range(four, stop):
-                row = post[m]
-                a0, b0, c0, d0 = scaled[k, m], scaled[k + 1, m], scaled[k + 2, m], scaled[k + 3, m]
+                row, a0, b0 = post[m], scaled[k, m], scaled[k + 1, m]
                 for i in range(start, end_row):
                     u0[i] += a0 * row[i]
                     u1[i] += b0 * row[i]
-                    u2[i] += c0 * row[i]
-                    u3[i] += d0 * row[i]
-        for k in range(fours, last_k):
+        for k in range(pairs, last_k):
             u0 = potentials[k]
             for m in range(block, four, 4):
                 p0, p1, p2, p3 = post[m], post[m + 1], post[m + 2], post[m + 3]
@@ -130,39 +123,28 @@ def _learned_locally(w: Window, gram: Any, begin: int, t: int, first: int, last:
                     potentials[k, i] += rate * accumulated[m, i]
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def add_signals(w: Window, t: int, begin: int, clamped: bool, share: Share) -> None:
     """Bring the sums over r of gamma^(r - s) signal_r up to date with step t's signals, one number for each (s, k)."""
-    fading, visible_factor, hidden_factor, has_local = (
-        w.fading[share.thread],
-        w.visible_factor,
-        w.hidden_factor,
-        w.has_local,
-    )
-    visible_signal, hidden_signal = w.visible_signal[share.thread], w.hidden_signal[share.thread]
-    K, zero = w.potentials.shape[0], fading.dtype.type(0)
+    thread, has_local, K = share.thread, w.has_local, w.potentials.shape[0]
+    fading, visible_factor, hidden_factor = w.fading[thread], w.visible_factor[thread], w.hidden_factor[thread]
+    zero = fading.dtype.type(0)
     for s in range(t):
         fading[s] *= w.gamma
     fading[t] = 1
-    # Each thread has its own steps here: their numbers lie side by side.
-    if share.thread == share.n_threads - 1:
-        for k in range(K):
-            visible_factor[t * K + k] = zero
-            hidden_factor[t * K + k] = zero
+    for m in range(t * K, (t + 1) * K):
+        visible_factor[m] = zero
+        hidden_factor[m] = zero
     if clamped:
-        many = t + 1 - begin
-        first, last = (
-            begin + many * share.thread // share.n_threads,
-            begin + many * (share.thread + 1) // share.n_threads,
-        )
-        for s in range(first, last):
-            for k in range(K):
-                to_visible, to_hidden = fading.dtype.type(visible_signal[k]), fading.dtype.type(hidden_signal[k])
+        for k in range(K):
+            to_visible = fading.dtype.type(w.visible_signal[thread, k])
+            to_hidden = fading.dtype.type(w.hidden_signal[thread, k])
+            for s in range(begin, t + 1):
                 visible_factor[s * K + k] += fading[s] * to_visible
                 hidden_factor[s * K + k] += fading[s] * to_hidden
     if has_local:
         signal, post, accumulated = w.signal, w.post, w.accumulated
-        start, end = np.uint64(share.first_column), np.uint64(min(share.last_column, signal.shape[0]))
+        start, end = np.uint64(share.first), np.uint64(min(share.last, signal.shape[0]))
         for k in range(K):
             for i in range(start, end):
                 accumulated[t * K + k, i] = zero
@@ -177,29 +159,37 @@ def add_signals(w: Window, t: int, begin: int, clamped: bool, share: Share) -> N
                         accumulated[m, i] += fade * own[i] * post[m, i]
 
 
-@kernel(fastmath=FASTMATH)
-def add_own_drive(w: Window, share: Share) -> None:
-    """Add self-memory; take off the synapse to itself, which the scalar products contain and the graph does not."""
-    potentials, somatic, somatic_trace = w.potentials, w.somatic, w.somatic_trace
-    virtual, own_trace, n = w.virtual, w.own_trace, w.fired.shape[0]
-    for k in range(share.first_k, share.last_k):
+@kernel(forceinline=True, fastmath=FASTMATH)
+def own_drive(w: Window, share: Share) -> None:
+    """Self-memory, less the synapse to itself, which the scalar products contain and the graph does not."""
+    result, somatic, somatic_trace, virtual, own_trace = (
+        w.own_drive,
+        w.somatic,
+        w.somatic_trace,
+        w.virtual,
+        w.own_trace,
+    )
+    first, last = np.uint64(share.first), np.uint64(share.last)
+    for k in range(len(result)):
+        for i in range(first, last):
+            result[k, i] = 0
         for basis in range(somatic.shape[0]):
-            for i in range(n):
-                potentials[k, i] += somatic[basis, i] * somatic_trace[k, basis, i]
+            for i in range(first, last):
+                result[k, i] += somatic[basis, i] * somatic_trace[k, basis, i]
         for basis in range(virtual.shape[0]):
-            for i in range(n):
-                potentials[k, i] -= virtual[basis, i] * own_trace[k, basis, i]
+            for i in range(first, last):
+                result[k, i] -= virtual[basis, i] * own_trace[k, basis, i]
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def learn_own(w: Window, t: int, share: Share) -> None:
     """What is learned directly at step t: self-memory, the synapse that is not there, the reach of hidden neurons."""
     gamma, eta, has_local, rates, dtype = w.gamma, w.learning_rate, w.has_local, w.rates[share.thread], w.post.dtype
     visible_signal, hidden_signal = w.visible_signal[share.thread], w.hidden_signal[share.thread]
     n, K = w.fired.shape
-    n_hidden, first, last = w.signal.shape[0], min(share.first_column, n), min(share.last_column, n)
+    n_hidden, first, last = w.signal.shape[0], share.first, share.last
     for k in range(K):
-        for i in range(n_hidden):
+        for i in range(np.uint64(first), np.uint64(min(last, n_hidden))):
             rates[i] = eta * (w.signal[i, k] if has_local else dtype.type(hidden_signal[k]))
         for i in range(n_hidden, n):
             rates[i] = eta * dtype.type(visible_signal[k])

@@ -39,16 +39,19 @@ def finite_products(
     K = all_products.shape[0]
     width = halves.shape[1] // (D * n_basis)
     position, slot = D + t - 1, (time - 1) % D  # of the newest spikes
+    alone = last_k - first_k == K  # else others may be reading what they need of the past: see turn_pairs
     for k in range(first_k, last_k):
         # x_{t-1} with all spikes that the traces of the window contain.
         earliest = max(min(begin, t - 2), 0)
         count_pairs(bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
-        newest = (time - 1) % (D + 1)
+        newest = older = (time - 1) % (D + 1)
         for back in range(min(D, time - 1) + 1):
-            older = (time - 1 - back) % (D + 1)
             for other in range(K):
                 together = counts[(position - back) * K + other]
                 recent[newest, (older * K + k) * K + other] = together
+                if alone:
+                    recent[older, (newest * K + other) * K + k] = together
+            older = older - 1 if older else D
         for basis in range(n_basis):
             number = 0
             for lag in range(1, D + 1):

@@ -61,14 +61,14 @@ class Window(NamedTuple):
     time: Any  # (1,): steps so far
     place: Any  # (2,): the present step of the window, and the first one whose post factors are not all 0
     bias: Any  # (columns,) f
-    somatic: Any  # (n_basis, n_neurons) f
-    somatic_eligibility: Any  # (K, n_basis, n_neurons) f
-    somatic_trace: Any  # (K, n_basis, n_neurons) f
+    somatic: Any  # (n_basis, columns) f
+    somatic_eligibility: Any  # (K, n_basis, columns) f
+    somatic_trace: Any  # (K, n_basis, columns) f
     past: Any  # (memory, K, n_neurons) bool: spikes of the last steps; slot time % memory
     history: Any  # (n_neurons, K, words) uint16: the same, for the tables; no words where both filters are recursions
-    own_trace: Any  # (K, n_basis, n_neurons) f: of a neuron's spikes through the synaptic filter
-    virtual: Any  # (n_basis, n_neurons) f: the synapse that is not there
-    virtual_eligibility: Any  # (K, n_basis, n_neurons) f
+    own_trace: Any  # (K, n_basis, columns) f: of a neuron's spikes through the synaptic filter
+    virtual: Any  # (n_basis, columns) f: the synapse that is not there
+    virtual_eligibility: Any  # (K, n_basis, columns) f
     reach: Any  # (n_visible, n_hidden) f
     reach_eligibility: Any  # (K, n_visible, n_hidden) f
     log_weights: Any  # (n_threads, K): all rows alike, as below
@@ -76,8 +76,8 @@ class Window(NamedTuple):
     neuron_memory: Any  # (n_hidden, m)
     # the window
     post: Any  # (M * K, columns) f
-    visible_factor: Any  # (M * K,) f: sum over r of gamma^(r - s) signal_r, since the weights were written
-    hidden_factor: Any  # (M * K,) f
+    visible_factor: Any  # (n_threads, M * K) f: sum over r of gamma^(r - s) signal_r, since the weights were written
+    hidden_factor: Any  # (n_threads, M * K) f
     fading: Any  # (n_threads, M) f: gamma^(age), step by step
     accumulated: Any  # (M * K, columns) f: a, where each neuron has a signal of its own
     signal: Any  # (n_hidden, K) f: of the last step
@@ -85,6 +85,7 @@ class Window(NamedTuple):
     gram: Any  # (n_classes, K, M * K) f
     scaled: Any  # (K, M * K) f
     potentials: Any  # (K, columns) f
+    own_drive: Any  # (K, columns) f: of self-memory
     shares: Any  # (K, n_neurons): probabilities of a spike, compartment by compartment
     fired: Any  # (n_neurons, K) bool
     probabilities: Any  # (n_neurons, K)
@@ -118,8 +119,8 @@ class Share(NamedTuple):
     n_threads: int
     first_k: int  # its compartments: whole groups of four
     last_k: int
-    first_column: int  # its neurons: whole cache lines
-    last_column: int
+    first: int  # its neurons: whole cache lines
+    last: int
 
 
 class Steps(NamedTuple):

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from gemsnn.engine.bits import list_active
-from gemsnn.engine.event_window import Population, Share, Window
+from gemsnn.engine.event_window import Population, Window
 from gemsnn.engine.jit import FASTMATH, jit, kernel
 from gemsnn.engine.recursion import Bank, Recursion
+from gemsnn.engine.rows import mix
 
 
 @jit(fastmath=FASTMATH)
 def changes(w: Window, n_hidden: int, a: Any) -> None:
     """Write eta a of all steps of the window to (M * K, n_neurons); the factors begin anew."""
     post, accumulated, signal, fading = w.post, w.accumulated, w.signal, w.fading[0]
-    visible_factor, hidden_factor, has_local, eta = w.visible_factor, w.hidden_factor, w.has_local, w.learning_rate
+    visible_factor, hidden_factor, has_local, eta = w.visible_factor[0], w.hidden_factor[0], w.has_local, w.learning_rate
     n, K = w.fired.shape
     zero = post.dtype.type(0)
     for k in range(K):
@@ -36,32 +37,33 @@ def changes(w: Window, n_hidden: int, a: Any) -> None:
             factor = eta * visible_factor[m]
             for i in range(n_hidden, n):
                 result[i] = factor * row[i]
-            visible_factor[m] = zero
-            hidden_factor[m] = zero
+            w.visible_factor[:, m] = zero
+            w.hidden_factor[:, m] = zero
     signal[:] = zero
 
 
 @jit(fastmath=FASTMATH)
 def write_back(
-    p: Population, synapses: Bank, t: int, begin: int, a: Any, segment: Any, active: Any, share: Share
+    p: Population, synapses: Bank, t: int, begin: int, a: Any, segment: Any, active: Any, thread: int, n_threads: int
 ) -> None:
     """weights += sum_s a_s (R_s - mean), from a (M * K_p, n_neurons) of the population's own compartments.
 
-    Spike by spike; what the mean makes of it is one product of two vectors. Each thread writes its own columns.
+    Spike by spike; what the mean makes of it is one product of two vectors. Each thread writes the weights of its own
+    sources.
     """
     taps = synapses.taps
     n_basis, D = taps.shape
     K, n = len(p.products), a.shape[1]
-    c_first, c_last, whole_rows = share.first_column, share.last_column, share.n_threads == 1 and p.feeds.all()
+    first_j, last_j = p.size * thread // n_threads, p.size * (thread + 1) // n_threads
     first, last = begin, D + t - 1  # positions of the spikes that traces of the window contain
-    change = np.zeros((max(last - first, 1), n_basis * n), dtype=taps.dtype)
-    weights = p.weights
+    change = np.empty((max(last - first, 1), n_basis * n), dtype=taps.dtype)
+    feeds_all, weights = p.feeds.all(), p.weights
     start, place = np.empty(p.size + 1, dtype=np.intp), np.empty(p.size, dtype=np.intp)
     for k in range(K):
         if synapses.recursive:
-            _filter_backwards(synapses.recursion, begin, t, D, K, k, a, change, c_first, c_last)
+            _filter_backwards(synapses.recursion, begin, t, D, K, k, a, change)
         else:
-            _filter_finite(taps, begin, t, K, k, a, change, c_first, c_last)
+            _filter_finite(taps, begin, t, K, k, a, change)
         # The spikes source by source, so that each row of the weights is worked on once.
         start[:] = 0
         total = 0
@@ -79,28 +81,26 @@ def write_back(
                 j = active[source]
                 when[place[j]] = position - first
                 place[j] += 1
-        for j in range(p.size):
+        for j in range(first_j, last_j):
             if start[j] < start[j + 1]:
-                if whole_rows:
+                if feeds_all:
                     _add_rows(weights, j, change, when, start[j], start[j + 1], 0, n_basis * n)
                     continue
                 for g in range(segment.shape[0]):
                     if p.feeds[segment[g, 2]]:
                         for basis in range(n_basis):
-                            left = basis * n + max(segment[g, 0], c_first)
-                            right = basis * n + min(segment[g, 1], c_last)
+                            left, right = basis * n + segment[g, 0], basis * n + segment[g, 1]
                             _add_rows(weights, j, change, when, start[j], start[j + 1], left, right)
     if p.mean.shape[0]:
-        _take_off_mean(p, t, begin, a, segment, c_first, c_last)
+        _take_off_mean(p, t, begin, a, segment, first_j, last_j)
     if not p.of_inputs:
-        for j in range(p.size):
-            if c_first <= p.first + j < c_last:
-                for basis in range(n_basis):
-                    p.weights[j, basis * n + p.first + j] = 0
+        for j in range(first_j, last_j):
+            for basis in range(n_basis):
+                p.weights[j, basis * n + p.first + j] = 0
 
 
 @jit(fastmath=FASTMATH)
-def _take_off_mean(p: Population, t: int, begin: int, a: Any, segment: Any, c_first: int, c_last: int) -> None:
+def _take_off_mean(p: Population, t: int, begin: int, a: Any, segment: Any, first_j: int, last_j: int) -> None:
     """weights -= (sum_s a_s) mean; sources that never spiked have none."""
     mean, weights, n = p.mean, p.weights, a.shape[1]
     total = np.zeros(n, dtype=a.dtype)
@@ -111,11 +111,11 @@ def _take_off_mean(p: Population, t: int, begin: int, a: Any, segment: Any, c_fi
         if not p.feeds[segment[g, 2]]:
             for i in range(segment[g, 0], segment[g, 1]):
                 total[i] = 0
-    for j in range(p.size):
+    for j in range(first_j, last_j):
         for basis in range(mean.shape[1]):
             if mean[j, basis] != 0:
                 row = weights[j, basis * n : (basis + 1) * n]
-                for i in range(np.uint64(c_first), np.uint64(c_last)):
+                for i in range(n):
                     row[i] -= mean[j, basis] * total[i]
 
 
@@ -134,39 +134,26 @@ def _add_rows(weights: Any, j: int, change: Any, when: Any, first: int, last: in
             weights[j, i] += change[p0, i]
 
 
-@kernel(fastmath=FASTMATH)
-def _filter_finite(
-    taps: Any, begin: int, t: int, K: int, k: int, a: Any, change: Any, c_first: int, c_last: int
-) -> None:
+@jit(fastmath=FASTMATH)
+def _filter_finite(taps: Any, begin: int, t: int, K: int, k: int, a: Any, change: Any) -> None:
     """What a spike at each position, from ``begin`` on, adds to its weights: the sum over lags of taps a_{p + lag}."""
     n_basis, D = taps.shape
-    n = a.shape[1]
-    for position in range(begin, D + t - 1):
-        total = change[position - begin]
-        total[:] = 0
-        for lag in range(max(1, begin + D - position), min(D, t - 1 + D - position) + 1):
-            row = a[(position - D + lag) * K + k]
-            for basis in range(n_basis):
-                tap, part = taps[basis, lag - 1], total[basis * n : (basis + 1) * n]
-                if tap == 0:
-                    continue
-                for i in range(np.uint64(c_first), np.uint64(c_last)):
-                    part[i] += tap * row[i]
+    n, rows = a.shape[1], a.reshape(-1)
+    offsets, factors = np.empty(D, dtype=np.intp), np.empty(D, dtype=taps.dtype)
+    for basis in range(n_basis):
+        lags = np.flatnonzero(taps[basis]) + 1
+        for position in range(begin, D + t - 1):
+            number = 0
+            for lag in lags:
+                s = position - D + lag  # the step that sees the spike
+                if begin <= s < t:
+                    offsets[number], factors[number] = (s * K + k) * n, taps[basis, lag - 1]
+                    number += 1
+            mix(rows, offsets, factors, number, 0, n, change[position - begin, basis * n : (basis + 1) * n])
 
 
 @kernel(fastmath=FASTMATH)
-def _filter_backwards(
-    recursion: Recursion,
-    begin: int,
-    t: int,
-    D: int,
-    K: int,
-    k: int,
-    a: Any,
-    change: Any,
-    c_first: int,
-    c_last: int,
-) -> None:
+def _filter_backwards(recursion: Recursion, begin: int, t: int, D: int, K: int, k: int, a: Any, change: Any) -> None:
     """The same for exponentials, a recursion from the newest spike back: c_p = decay c_{p+1} + gain a - leaving a'.
 
     The step after that of the spike is the first that sees it; D steps later it has left.
@@ -174,22 +161,21 @@ def _filter_backwards(
     n_basis, n = len(recursion.decay), a.shape[1]
     for basis in range(n_basis):
         decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
-        left, first, last = np.uint64(basis * n), np.uint64(c_first), np.uint64(c_last)
+        left, right = np.uint64(basis * n), np.uint64((basis + 1) * n)
         for place in range(len(change) - 1, -1, -1):
             row = change[place]
             if place == len(change) - 1:
-                for i in range(first, last):
-                    row[left + i] = 0
+                row[left:right] = 0
             else:
                 after = change[place + 1]
-                for i in range(first, last):
-                    row[left + i] = decay * after[left + i]
+                for i in range(left, right):
+                    row[i] = decay * after[i]
             comes = begin + place - D + 1
             if comes >= begin:
                 come = a[comes * K + k]
-                for i in range(first, last):
+                for i in range(np.uint64(n)):
                     row[left + i] += gain * come[i]
             if comes + D < t:
                 gone = a[(comes + D) * K + k]
-                for i in range(first, last):
+                for i in range(np.uint64(n)):
                     row[left + i] -= leaving * gone[i]
