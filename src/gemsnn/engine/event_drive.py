@@ -16,7 +16,7 @@ from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import gather, mix
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def drive(
     p: Population,
     synapses: Bank,
@@ -61,7 +61,7 @@ def drive(
         p.mean_trace[t] = total
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def take_in(
     p: Population, synapses: Bank, time: int, position: int, first_k: int, last_k: int, active: Any, left: Any
 ) -> None:
@@ -103,7 +103,7 @@ def take_in_again(p: Population, synapses: Bank, time: int, t: int, active: Any,
         take_in(p, synapses, time - back + 1, D + t - back, 0, len(p.products), active, left)
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def recur(p: Population, recursion: Recursion, time: int, first_k: int, last_k: int) -> None:
     """From W_0 . R_{time - 1} to W_0 . R_time: z <- decay z + gain q - leaving q'."""
     filtered, impulse = p.filtered, p.impulse

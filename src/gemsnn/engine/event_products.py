@@ -14,7 +14,7 @@ from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import mix
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def finite_products(
     p: Population,
     taps: Any,
@@ -138,7 +138,7 @@ def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: in
                             half[c] += taps[basis, lag - 1] * counts[c + (D - lag) * K]
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def recursive_products(
     p: Population,
     synapses: Bank,
@@ -195,7 +195,7 @@ def recursive_products(
                 ends[1, basis, k, other] = begins[1, basis, other]
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def recursive_squares(p: Population, recursion: Recursion, t: int, first_k: int, last_k: int) -> None:
     """R_t . R_t, from what :func:`recursive_products` of all compartments has left."""
     by_basis, ends, together, squares = p.by_basis, p.ends, p.pairs, p.squares
