@@ -241,9 +241,9 @@ class Learner:
             history_bits=plan.history.bits,
             circuits=plan.circuits,
             segment=plan.segments,
-            own_source=plan.own_source,
+            own_source=_wider(plan.own_source, columns),
             reaches=plan.reaches,
-            has_memory=network.has_memory,
+            has_memory=_wider(network.has_memory, columns),
             time=np.array([self._time]),
             place=np.zeros(2, dtype=np.int64),
             bias=_wider(parameters.bias, columns),
@@ -285,8 +285,8 @@ class Learner:
             lag_factors=np.zeros((team, D * n_basis + 1), dtype=f),
             turned=np.zeros((team, n_basis, D + 1), dtype=f),
             active=np.zeros((team, max((part.size for part in plan.sources), default=0)), dtype=np.intp),
-            shares=np.zeros((K, n)),
-            rates=np.zeros((team, n), dtype=f),
+            shares=zeros((K, columns), np.dtype(np.float64)),
+            rates=zeros((team, columns), f),
             of_neuron=zeros((team, columns), f),
             likelihood=np.zeros((team, K)),
             importance=np.zeros((team, K)),
@@ -544,19 +544,14 @@ def _shares(threads: int, n_compartments: int, n_neurons: int, dtype: np.dtype[A
     pairs, each = -(-n_compartments // 2), LINE // dtype.itemsize
     lines = -(-n_neurons // each)
     team = max(1, min(threads, n_compartments // 4, lines))
-
-    def part(of: int, size: int, whole: int, thread: int) -> int:
-        return min(of * thread // team * size, whole)
-
-    return [
-        Share(
-            thread,
-            team,
-            *(part(pairs, 2, n_compartments, end) for end in (thread, thread + 1)),
-            *(part(lines, each, n_neurons, end) for end in (thread, thread + 1)),
+    shares = []
+    for thread in range(team):
+        first_k, last_k = (2 * (pairs * end // team) for end in (thread, thread + 1))
+        first, last_column = (each * (lines * end // team) for end in (thread, thread + 1))
+        shares.append(
+            Share(thread, team, first_k, min(last_k, n_compartments), first, min(last_column, n_neurons), last_column)
         )
-        for thread in range(team)
-    ]
+    return shares
 
 
 def _room_for(steps: int | None) -> int:

@@ -100,7 +100,7 @@ def advance(
             add_learned(w, populations, t, begin, share)
         for k in range(first_k, last_k):
             fire(
-                potentials[k, :n], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares[k],
+                potentials[k], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares[k],
                 spikes[step, k], w.log_probability[k],
             )  # fmt: skip
         for p in populations:

@@ -169,7 +169,7 @@ def own_drive(w: Window, share: Share) -> None:
         w.virtual,
         w.own_trace,
     )
-    first, last = np.uint64(share.first), np.uint64(share.last)
+    first, last = np.uint64(share.first), np.uint64(share.last_column)
     for k in range(len(result)):
         for i in range(first, last):
             result[k, i] = 0
@@ -193,17 +193,14 @@ def learn_own(w: Window, t: int, share: Share) -> None:
             rates[i] = eta * (w.signal[i, k] if has_local else dtype.type(hidden_signal[k]))
         for i in range(n_hidden, n):
             rates[i] = eta * dtype.type(visible_signal[k])
-        post, rate = w.post[t * K + k, first:last], rates[first:last]
+        own = slice(first, share.last_column)
+        post, rate = w.post[t * K + k, own], rates[own]
         for basis in range(w.somatic.shape[0]):
-            trace, eligibility = w.somatic_trace[k, basis, first:last], w.somatic_eligibility[k, basis, first:last]
-            learn_directly(
-                gamma, post, trace, rate, w.has_memory[first:last], eligibility, w.somatic[basis, first:last]
-            )
+            trace, eligibility = w.somatic_trace[k, basis, own], w.somatic_eligibility[k, basis, own]
+            learn_directly(gamma, post, trace, rate, w.has_memory[own], eligibility, w.somatic[basis, own])
         for basis in range(w.virtual.shape[0]):
-            trace, eligibility = w.own_trace[k, basis, first:last], w.virtual_eligibility[k, basis, first:last]
-            learn_directly(
-                gamma, post, trace, rate, w.own_source[first:last], eligibility, w.virtual[basis, first:last]
-            )
+            trace, eligibility = w.own_trace[k, basis, own], w.virtual_eligibility[k, basis, own]
+            learn_directly(gamma, post, trace, rate, w.own_source[own], eligibility, w.virtual[basis, own])
         if has_local:
             learn_reach(
                 gamma, w.errors[share.thread, k], w.own_trace[k], rates[n_hidden:], w.reaches,

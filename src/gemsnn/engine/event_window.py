@@ -54,9 +54,9 @@ class Window(NamedTuple):
     history_bits: int
     circuits: Any  # CircuitTable
     segment: Any  # (n_segments, 3): first row, last row, class; no segment has both hidden and visible neurons
-    own_source: Any  # (n_neurons,) bool: its own spikes are among its scalar products
+    own_source: Any  # (columns,) bool: its own spikes are among its scalar products
     reaches: Any  # (n_visible, n_hidden) bool: synapses from hidden to visible
-    has_memory: Any  # (n_neurons,) bool
+    has_memory: Any  # (columns,) bool
     # what goes on from step to step
     time: Any  # (1,): steps so far
     place: Any  # (2,): the present step of the window, and the first one whose post factors are not all 0
@@ -86,7 +86,7 @@ class Window(NamedTuple):
     scaled: Any  # (K, M * K) f
     potentials: Any  # (K, columns) f
     own_drive: Any  # (K, columns) f: of self-memory
-    shares: Any  # (K, n_neurons): probabilities of a spike, compartment by compartment
+    shares: Any  # (K, columns): probabilities of a spike, compartment by compartment
     fired: Any  # (n_neurons, K) bool
     probabilities: Any  # (n_neurons, K)
     factors: Any  # (n_neurons, K)
@@ -103,7 +103,7 @@ class Window(NamedTuple):
     lag_factors: Any  # (D * n_basis + 1,) f
     turned: Any  # (n_basis, D + 1) f: the taps, in the order of the slots of ``recent``
     active: Any  # (most sources,) intp
-    rates: Any  # (n_neurons,) f
+    rates: Any  # (columns,) f
     of_neuron: Any  # (columns,) f
     likelihood: Any  # (K,)
     importance: Any  # (K,)
@@ -121,6 +121,7 @@ class Share(NamedTuple):
     last_k: int
     first: int  # its neurons: whole cache lines
     last: int
+    last_column: int  # with those of no neuron
 
 
 class Steps(NamedTuple):

@@ -128,8 +128,11 @@ def fire(
     spikes: Any,
     log_probability: Any,
 ) -> None:
-    """Probabilities (n,), spikes (n,) and the log-probability of the visible ones (n_visible,) of one compartment."""
-    n, n_visible = potential.shape[0], targets.shape[0]
+    """Probabilities (n,), spikes (n,) and the log-probability of the visible ones (n_visible,) of one compartment.
+
+    Potentials and probabilities may have columns of no neuron after the last.
+    """
+    n, n_visible = spikes.shape[0], targets.shape[0]
     n_hidden = n - n_visible
     sigmoids(potential, shares)
     for i in range(n_hidden if clamped else n):

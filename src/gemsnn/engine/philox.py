@@ -14,6 +14,7 @@ from gemsnn.engine.jit import jit
 ROUNDS = 10
 PER_BLOCK = 8  # numbers of 32 bits that a block of the counter gives
 _FACTORS = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+_LOW_HALF = np.uint64(0xFFFFFFFF)
 _WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 
 
@@ -36,22 +37,26 @@ def write_numbers(key: Any, population: int, start: int, out: Any) -> None:
     The two low words of the 256-bit counter advance with the draws; the two high words tell the streams apart.
     """
     T, K, n = out.shape
-    words = np.empty(4, dtype=np.uint64)
-    for k in range(K):
-        block = -1  # the one that is in words
-        for t in range(T):
-            for i in range(n):
-                place = (start + t) * n + i
-                if place // PER_BLOCK != block:
-                    block = place // PER_BLOCK
-                    _block(key, np.uint64(block + 1), np.uint64(population), np.uint64(k), words)  # NumPy counts from 1
-                within = place % PER_BLOCK
-                word = words[within // 2]
-                out[t, k, i] = np.uint32(word >> np.uint64(32) if within % 2 else word & np.uint64(0xFFFFFFFF))
+    for t in range(T):
+        place = (start + t) * n  # of the row's first number in its stream
+        for k in range(K):
+            row, i = out[t, k], -(place % PER_BLOCK)
+            for block in range(place // PER_BLOCK, (place + n + PER_BLOCK - 1) // PER_BLOCK):
+                words = _block(key, np.uint64(block + 1), np.uint64(population), np.uint64(k))  # NumPy counts from 1
+                if i >= 0 and i + PER_BLOCK <= n:
+                    for word in words:
+                        row[i], row[i + 1] = np.uint32(word & _LOW_HALF), np.uint32(word >> np.uint64(32))
+                        i += 2
+                else:
+                    for word in words:
+                        for half in (word & _LOW_HALF, word >> np.uint64(32)):
+                            if 0 <= i < n:
+                                row[i] = np.uint32(half)
+                            i += 1
 
 
 @jit()
-def _block(key: Any, count: Any, population: Any, compartment: Any, words: Any) -> None:
+def _block(key: Any, count: Any, population: Any, compartment: Any) -> Any:
     """The four words of the counter (count, 0, population, compartment)."""
     a, b, c, d = count, np.uint64(0), population, compartment
     first, second = key[0], key[1]
@@ -64,4 +69,4 @@ def _block(key: Any, count: Any, population: Any, compartment: Any, words: Any) 
             product[0],
         )
         first, second = first + _WEYL[0], second + _WEYL[1]
-    words[0], words[1], words[2], words[3] = a, b, c, d
+    return a, b, c, d
