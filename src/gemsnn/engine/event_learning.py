@@ -18,14 +18,9 @@ def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -
     """Add eta sum_s a_s (R_s . R_t) to the potentials; the bias is a source with a trace of 1."""
     post, potentials, gram, scaled, segment = w.post, w.potentials, w.gram, w.scaled, w.segment
     eta, has_local, n_hidden, K = w.learning_rate, w.has_local, w.signal.shape[0], w.potentials.shape[0]
-    start, end, one = np.uint64(begin * K), np.uint64(t * K), post.dtype.type(1)
+    start, end = np.uint64(begin * K), np.uint64(t * K)
     for c in range(gram.shape[0]):
-        for k in range(share.first_k, share.last_k):
-            for m in range(start, end):
-                gram[c, k, m] = one
-        for p in populations:
-            if p.size and p.feeds[c]:
-                _add_products(p, t, begin, share.first_k, share.last_k, gram[c])
+        _add_products(w, populations, c, t, begin, share)
     for g in range(segment.shape[0]):
         first, last, c = segment[g, 0], segment[g, 1], segment[g, 2]
         if has_local and last <= n_hidden:
@@ -38,22 +33,28 @@ def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -
             _learned(post, scaled, begin * K, t * K, first, last, share.first_k, share.last_k, potentials)
 
 
-@kernel(fastmath=FASTMATH)
-def _add_products(p: Population, t: int, begin: int, first_k: int, last_k: int, gram: Any) -> None:
-    """Add the population's scalar products to those of a class of neurons, (K, M * K)."""
-    K, products = gram.shape[0], p.products
-    mean_trace, mean_square, is_mean_free = p.mean_trace, p.mean_square, p.mean.shape[0] > 0
-    for k in range(first_k, last_k):
-        if p.shared:
-            for s in range(begin, t):
-                product = products[0, s]
-                if is_mean_free:  # (R_s - mean) . (R_t - mean)
-                    product += mean_square[0] - mean_trace[s] - mean_trace[t]
-                for other in range(K):
-                    gram[k, s * K + other] += product
-        else:
-            for m in range(np.uint64(begin * K), np.uint64(t * K)):
-                gram[k, m] += products[k, m]
+@kernel(forceinline=True, fastmath=FASTMATH)
+def _add_products(w: Window, populations: Any, c: int, t: int, begin: int, share: Share) -> None:
+    """The scalar products of all sources of a class of neurons, 1 for the bias among them: gram[c], (K, M * K)."""
+    gram, alike = w.gram[c], w.alike[share.thread]
+    K = gram.shape[0]
+    start, end = np.uint64(begin * K), np.uint64(t * K)
+    for s in range(begin, t):  # alike in all compartments
+        total = alike.dtype.type(1)
+        for p in populations:
+            if p.size and p.shared and p.feeds[c]:
+                total += p.products[0, s]
+                if p.mean.shape[0]:  # (R_s - mean) . (R_t - mean)
+                    total += p.mean_square[0] - p.mean_trace[s] - p.mean_trace[t]
+        for other in range(K):
+            alike[s * K + other] = total
+    for k in range(share.first_k, share.last_k):
+        for m in range(start, end):
+            gram[k, m] = alike[m]
+        for p in populations:
+            if p.size and not p.shared and p.feeds[c]:
+                for m in range(start, end):
+                    gram[k, m] += p.products[k, m]
 
 
 @kernel(fastmath=FASTMATH)

@@ -93,6 +93,7 @@ class Window(NamedTuple):
     log_probability: Any  # (K, n_visible)
     reached: Any  # (n_hidden, n_visible) f
     # scratch of each thread, (n_threads, ...)
+    alike: Any  # (M * K,) f: scalar products that are alike in all compartments
     whole: Any  # ((D + M) * K,) int32
     counts: Any  # ((D + M) * K,) f
     left_counts: Any  # the same
