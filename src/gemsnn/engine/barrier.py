@@ -78,6 +78,8 @@ def run_team(run: Callable[[int, Any], None], size: int) -> None:
     waiting and without a meaningful result, and the exception goes on.
     """
     counter = np.zeros(1, dtype=np.int64)
+    if size == 1:
+        return run(0, counter)
     helpers = [threading.Thread(target=run, args=(thread, counter)) for thread in range(1, size)]
     try:
         for helper in helpers:

@@ -194,10 +194,7 @@ class Learner:
 
     def _set_populations(self, populations: Iterable[Population]) -> None:
         self._populations = tuple(populations)
-        # Four or eight for the kernel, which is compiled anew for each number of them.
-        number = len(self._populations)
-        spare = self._populations[0]._replace(size=0)
-        self._filled_up = self._populations + (spare,) * (max(4, 1 << (number - 1).bit_length()) - number)
+        self._filled_up = _filled_up(self._populations)
 
     def _steps(self, T: int, inputs: Array, targets: Array, clamped: Array, uniforms: Array) -> Steps:
         K, n = self.n_compartments, self.network.n_neurons
@@ -361,15 +358,9 @@ class Learner:
         return own
 
     def _write_populations(self, populations: Iterable[Population], a: Array) -> None:
-        w, t, begin = self._window, int(self._window.place[0]), int(self._window.place[1])
-        each = [(p, self._of_population(p, a)) for p in populations]
-
-        def write(share: Share, counter: Any) -> None:
-            for p, own in each:
-                active = w.active[share.thread]
-                write_back(p, w.synapses, t, begin, own, w.segment, active, share.thread, share.n_threads)
-
-        self._in_team(write)
+        filled_up = _filled_up(tuple(populations))
+        own = tuple(self._of_population(p, a) if p.size else a for p in filled_up)
+        self._in_team(lambda share, counter: write_back(self._window, filled_up, own, share))
 
     def _write(self) -> None:
         """Write what was learned to the weights; what the filters hold has then to be made anew."""
@@ -554,6 +545,12 @@ def _shares(threads: int, n_compartments: int, n_neurons: int, dtype: np.dtype[A
             Share(thread, team, first_k, min(last_k, n_compartments), first, min(last_column, n_neurons), last_column)
         )
     return shares
+
+
+def _filled_up(populations: tuple[Population, ...]) -> tuple[Population, ...]:
+    """Four or eight for the kernels, which are compiled anew for each number of them."""
+    number = len(populations)
+    return populations + (populations[0]._replace(size=0),) * (max(4, 1 << (number - 1).bit_length()) - number)
 
 
 def _room_for(steps: int | None) -> int:

@@ -17,7 +17,7 @@ What is needed, follows from spikes, in five points; each is a file or a part of
    over r is one number for each (s, k) and multiplies the scalar products; else a is brought up to date neuron by
    neuron.
 4. A neuron has no synapse to itself, but its scalar products contain its own trace (``event_learning.py``:
-   ``add_own_drive``, ``learn_own``): that synapse is learned virtually, directly, from 0, and its drive is taken off.
+   ``own_drive``, ``learn_own``): that synapse is learned virtually, directly, from 0, and its drive is taken off.
 5. Writing back (``event_writing.py``): when the window is full, spike by spike, each with its filtered a.
 
 This file goes through them step by step. A team of threads shares the work of a step: up to the spikes, each has its
@@ -42,7 +42,7 @@ from gemsnn.engine.direct_learning import advance_trace, remember
 from gemsnn.engine.event_drive import drive, recur, take_in
 from gemsnn.engine.event_learning import add_learned, add_signals, learn_own, own_drive
 from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn, turn_pairs
-from gemsnn.engine.event_window import Population, Share, Steps, Window
+from gemsnn.engine.event_window import Share, Steps, Window
 from gemsnn.engine.firing import fire, weigh
 from gemsnn.engine.jit import FASTMATH, kernel
 
@@ -126,7 +126,10 @@ def advance(
         remember(w.fired, w.history, w.history_bits, share.first, share.last)
         for k in range(K):
             row = spikes[step, k]
-            for bank, table, traces in ((w.soma, w.somatic_table, w.somatic_trace), (synapses, w.synaptic_table, w.own_trace)):
+            for bank, table, traces in (
+                (w.soma, w.somatic_table, w.somatic_trace),
+                (synapses, w.synaptic_table, w.own_trace),
+            ):
                 advance_trace(bank, table, w.history, w.past, k, time, row, traces[k], share.first, share.last)
         if step + 1 < last:
             own_drive(w, share)

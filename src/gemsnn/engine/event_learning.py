@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gemsnn.engine.direct_learning import learn_directly, learn_reach
-from gemsnn.engine.event_window import Population, Share, Window
+from gemsnn.engine.event_window import Share, Window
 from gemsnn.engine.jit import FASTMATH, kernel
 
 TILE = 32  # rows of post factors that fit into the processor's inner cache

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gemsnn.engine.bits import list_active
-from gemsnn.engine.event_window import Population, Window
+from gemsnn.engine.event_window import Population, Share, Window
 from gemsnn.engine.jit import FASTMATH, jit, kernel
 from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import mix
@@ -17,7 +17,12 @@ from gemsnn.engine.rows import mix
 def changes(w: Window, n_hidden: int, a: Any) -> None:
     """Write eta a of all steps of the window to (M * K, n_neurons); the factors begin anew."""
     post, accumulated, signal, fading = w.post, w.accumulated, w.signal, w.fading[0]
-    visible_factor, hidden_factor, has_local, eta = w.visible_factor[0], w.hidden_factor[0], w.has_local, w.learning_rate
+    visible_factor, hidden_factor, has_local, eta = (
+        w.visible_factor[0],
+        w.hidden_factor[0],
+        w.has_local,
+        w.learning_rate,
+    )
     n, K = w.fired.shape
     zero = post.dtype.type(0)
     for k in range(K):
@@ -43,13 +48,26 @@ def changes(w: Window, n_hidden: int, a: Any) -> None:
 
 
 @jit(fastmath=FASTMATH)
-def write_back(
+def write_back(w: Window, populations: Any, changes: Any, share: Share) -> None:
+    """Write to the weights of all populations what was learned, from what :func:`changes` gives, for each its own.
+
+    Each thread writes the weights of its own sources.
+    """
+    for index in range(len(populations)):
+        if populations[index].size:
+            _write(
+                populations[index], w.synapses, w.place[0], w.place[1], changes[index], w.segment,
+                w.active[share.thread], share.thread, share.n_threads,
+            )  # fmt: skip
+
+
+@jit(fastmath=FASTMATH)
+def _write(
     p: Population, synapses: Bank, t: int, begin: int, a: Any, segment: Any, active: Any, thread: int, n_threads: int
 ) -> None:
     """weights += sum_s a_s (R_s - mean), from a (M * K_p, n_neurons) of the population's own compartments.
 
-    Spike by spike; what the mean makes of it is one product of two vectors. Each thread writes the weights of its own
-    sources.
+    Spike by spike; what the mean makes of it is one product of two vectors.
     """
     taps = synapses.taps
     n_basis, D = taps.shape

@@ -31,28 +31,33 @@ def _high(typing_context: Any, a: Any, b: Any) -> Any:
 
 
 @jit()
-def write_numbers(key: Any, population: int, start: int, out: Any) -> None:
-    """Numbers of 32 bits, (T, K, n), from step ``start`` on; each compartment of a population has a stream of its own.
+def write_numbers(key: Any, population: int, start: int, first: int, last: int, as_uniforms: bool, out: Any) -> None:
+    """Numbers n of 32 bits, (T, K, n), from step ``start`` on, of compartments ``first`` to ``last`` - 1.
 
-    The two low words of the 256-bit counter advance with the draws; the two high words tell the streams apart.
+    Each compartment of a population has a stream of its own: the two low words of the 256-bit counter advance with the
+    draws; the two high words tell the streams apart. ``as_uniforms``: (n + 1/2) / 2^32 instead.
     """
-    T, K, n = out.shape
+    T, _, n = out.shape
+    kind = out.dtype.type
     for t in range(T):
         place = (start + t) * n  # of the row's first number in its stream
-        for k in range(K):
+        for k in range(first, last):
             row, i = out[t, k], -(place % PER_BLOCK)
             for block in range(place // PER_BLOCK, (place + n + PER_BLOCK - 1) // PER_BLOCK):
                 words = _block(key, np.uint64(block + 1), np.uint64(population), np.uint64(k))  # NumPy counts from 1
                 if i >= 0 and i + PER_BLOCK <= n:
                     for word in words:
-                        row[i], row[i + 1] = np.uint32(word & _LOW_HALF), np.uint32(word >> np.uint64(32))
+                        row[i], row[i + 1] = kind(word & _LOW_HALF), kind(word >> np.uint64(32))
                         i += 2
                 else:
                     for word in words:
                         for half in (word & _LOW_HALF, word >> np.uint64(32)):
                             if 0 <= i < n:
-                                row[i] = np.uint32(half)
+                                row[i] = kind(half)
                             i += 1
+            if as_uniforms:
+                for i in range(n):
+                    row[i] = kind((row[i] + 0.5) * 2.0**-32)
 
 
 @jit()

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine.barrier import run_team
 from gemsnn.engine.firing import LEAST_POTENTIAL
 from gemsnn.engine.jit import jit
 from gemsnn.engine.philox import write_numbers
@@ -44,33 +45,53 @@ class Uniforms:
         Sizes; ``n_visible=0`` when the visible neurons are clamped.
     start
         Number of steps already drawn, to go on where an earlier call stopped.
+    threads
+        Each draws for its own compartments.
     """
 
     def __init__(
-        self, seed: int, example: int, n_compartments: int, n_hidden: int, n_visible: int = 0, start: int = 0
+        self,
+        seed: int,
+        example: int,
+        n_compartments: int,
+        n_hidden: int,
+        n_visible: int = 0,
+        start: int = 0,
+        threads: int = 1,
     ) -> None:
         self.shape = (n_compartments, n_hidden + n_visible)
-        self._position, self._n_hidden = start, n_hidden
+        self._position, self._n_hidden, self._threads = start, n_hidden, min(threads, n_compartments)
         self._key = np.array([seed & _MASK, example & _MASK], dtype=np.uint64)
 
     def draw(self, n_steps: int) -> NDArray[np.float64]:
         """The next (n_steps, K, n) uniforms in (0, 1)."""
-        uniforms = np.add(self._next_numbers(n_steps), 0.5, dtype=np.float64)
-        uniforms *= 2.0**-32
+        uniforms = np.empty((n_steps, *self.shape))
+        self._write_next(uniforms, as_uniforms=True)
         return uniforms
 
     def draw_logits(self, out: NDArray[Any]) -> None:
         """Write log(u / (1 - u)) of the next uniforms to the contiguous (n_steps, K, n) ``out``."""
-        write_odds(self._next_numbers(len(out)), out)
+        numbers = np.empty((len(out), *self.shape), dtype=np.uint32)
+        self._write_next(numbers, as_uniforms=False)
+        write_odds(numbers, out)
         np.log(out, out=out)
 
-    def _next_numbers(self, n_steps: int) -> NDArray[np.uint32]:
-        """(n_steps, K, n) of 32 bits."""
-        numbers = np.empty((n_steps, *self.shape), dtype=np.uint32)
-        write_numbers(self._key, HIDDEN, self._position, numbers[:, :, : self._n_hidden])
-        write_numbers(self._key, VISIBLE, self._position, numbers[:, :, self._n_hidden :])
-        self._position += n_steps
-        return numbers
+    def _write_next(self, out: NDArray[Any], as_uniforms: bool) -> None:
+        K, team, hidden, visible = (
+            self.shape[0],
+            self._threads,
+            out[:, :, : self._n_hidden],
+            out[:, :, self._n_hidden :],
+        )
+
+        def write(thread: int, counter: Any) -> None:
+            first, last = K * thread // team, K * (thread + 1) // team
+            for population, part in ((HIDDEN, hidden), (VISIBLE, visible)):
+                if part.size:
+                    write_numbers(self._key, population, self._position, first, last, as_uniforms, part)
+
+        run_team(write, team)
+        self._position += len(out)
 
 
 class Given:

@@ -208,9 +208,9 @@ def make_traces(y: Synapses, w: Neurons, time: int) -> None:
     for k in range(K):
         for basis in range(n_basis):
             look_up(w.input_history, 0, w.synaptic_table, basis, traces[k, basis, :n_inputs], 0, n_inputs)
-            look_up(w.history, k, w.synaptic_table, basis, traces[k, basis, n_inputs:], 0, n)
+            look_up(w.history, k, w.synaptic_table, basis, traces[k, basis, n_inputs:], 0, len(w.history))
         for basis in range(w.somatic.shape[0]):
-            look_up(w.history, k, w.somatic_table, basis, w.somatic_trace[k, basis], 0, n)
+            look_up(w.history, k, w.somatic_table, basis, w.somatic_trace[k, basis], 0, len(w.history))
 
 
 @jit(fastmath=FASTMATH)

@@ -157,7 +157,8 @@ def learn_unchecked(
     )
     if uniforms is None:
         start = 0 if state is None else state.time
-        uniforms = Uniforms(seed, example, n_compartments, network.n_hidden, start=start).draw(len(inputs))
+        draws = Uniforms(seed, example, n_compartments, network.n_hidden, start=start, threads=threads)
+        uniforms = draws.draw(len(inputs))
     return _learned_by(learner, network, inputs, targets, uniforms, means)
 
 
@@ -227,7 +228,7 @@ class Lessons:
                 network, parameters, rule, K, steps=self.longest, overwrite=True, threads=self.threads
             )
         self._learner.restart(rule, T)
-        uniforms = Uniforms(seed, example, K, network.n_hidden).draw(T)
+        uniforms = Uniforms(seed, example, K, network.n_hidden, threads=self.threads).draw(T)
         result = _learned_by(self._learner, network, inputs, targets, uniforms, means)
         self._rule, self._parameters = type(rule), result.parameters
         return result
