@@ -1,8 +1,12 @@
 """The first run on a machine compiles, says so once, and keeps the result."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
+
+import gemsnn
 
 PROGRAM = """
 import numpy as np
@@ -39,3 +43,27 @@ def test_without_a_folder_for_it_everything_works_and_it_is_said_that_compiling_
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "at every start: no folder for it is writable" in done.stderr
+
+
+def test_a_kernel_is_compiled_anew_when_a_function_of_another_file_that_it_calls_has_changed(tmp_path):
+    """As after an upgrade over an older version, whose compiled kernels stay in the folder."""
+    copy = tmp_path / "gemsnn"
+    shutil.copytree(Path(gemsnn.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    program = (
+        "import numpy as np; from gemsnn.engine.event_writing import _filter_finite; change = np.zeros((1, 1));"
+        "_filter_finite(np.ones((1, 1)), 0, 1, 1, 0, np.ones((1, 1)), change); print(change[0, 0])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+
+    def run() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run() == "1.0\n"
+    rows = copy / "engine" / "rows.py"
+    rows.write_text(rows.read_text().replace("total[c] = 0\n    four = number", "total[c] = 41\n    four = number"))
+    assert run() == "42.0\n"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import cfunc, njit
 from numba.core import event
+from numba.core.caching import CacheImpl
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,6 +56,35 @@ def _cached(function: Callable[..., Any], make: Callable[[bool], Any]) -> Any:
     except RuntimeError:  # Numba finds no folder that it can write to, or the function is not in a file
         _Announcer.kept = _Announcer.kept and not _is_ours(function)
         return make(False)
+
+
+class _WithAllSources:
+    """Where Numba keeps our kernels, and for how long: until any file of the engine or of the rules changes.
+
+    Numba itself asks only whether the kernel's own file is as it was. But a kernel contains the functions of other
+    files that it calls: after an upgrade it could be one of the old version, with other arrays than it is given.
+    """
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> Any:
+        if not _is_ours(function):
+            return None
+        for others in CacheImpl._locator_classes:
+            locator = None if others is cls else others.from_function(function, file)
+            if locator is not None:
+                stamp = (locator.get_source_stamp(), _all_sources())
+                locator.get_source_stamp = partial(tuple, stamp)
+                return locator
+        return None
+
+
+@lru_cache(maxsize=1)
+def _all_sources() -> str:
+    files = sorted(path for folder in ("engine", "rules") for path in Path(__file__).parents[1].glob(f"{folder}/*.py"))
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+CacheImpl._locator_classes.insert(0, _WithAllSources)
 
 
 def _is_ours(function: Callable[..., Any]) -> bool:
