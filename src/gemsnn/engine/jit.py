@@ -69,7 +69,7 @@ class _WithAllSources:
     def from_function(cls, function: Any, file: str) -> Any:
         if not _is_ours(function):
             return None
-        for others in CacheImpl._locator_classes:
+        for others in _locators:
             locator = None if others is cls else others.from_function(function, file)
             if locator is not None:
                 stamp = (locator.get_source_stamp(), _all_sources())
@@ -84,7 +84,8 @@ def _all_sources() -> str:
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-CacheImpl._locator_classes.insert(0, _WithAllSources)
+_locators: list[Any] = CacheImpl._locator_classes
+_locators.insert(0, _WithAllSources)
 
 
 def _is_ours(function: Callable[..., Any]) -> bool:
