@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from carrying import study
 from judging import N_BINS
 from rich.console import Console
 from settings import SPLITS, data_file, folder, run_name
 
 from gemsnn import metrics
-from gemsnn.errors import GemsnnError
 from gemsnn.events import open_prepared
 from gemsnn.experiments import Measurement, answers, carry_out, failures, own_folder
 from gemsnn.training import RunDirectory, load_model
@@ -38,14 +38,9 @@ def main(given: Sequence[str] | None = None) -> None:
     if not trained:
         sys.exit(f"error: {arguments.out}: no model of the default settings here; run studies/settings.py first")
     where = arguments.out / "anytime"
-    try:
-        with own_folder(where):
-            work = [measurement(where.absolute(), run["data"], run["split"]) for run in trained]
-            failed = failures(carry_out(work, Console(), workers=arguments.jobs))
-    except GemsnnError as error:
-        sys.exit(f"error: {error}")
-    if failed:
-        sys.exit("\n".join(failed))
+    with study() as failed, own_folder(where):
+        work = [measurement(where.absolute(), run["data"], run["split"]) for run in trained]
+        failed += failures(carry_out(work, Console(), workers=arguments.jobs))
 
 
 def measurement(where: Path, name: str, split: int) -> Measurement:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import copy
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from carrying import study
 from judging import N_BINS, judged, logs, seconds_to_answer
 from numpy.typing import NDArray
 from rich import box
@@ -32,7 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from gemsnn.errors import ConfigError, GemsnnError
+from gemsnn.errors import ConfigError
 from gemsnn.events import PreparedData, open_prepared
 from gemsnn.experiments import Measurement, answers, carry_out, failures, own_folder
 from gemsnn.experiments.data import check_usable
@@ -430,15 +430,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, help="at a time; as many as cores, if not given")
     options = parser.parse_args(arguments)
     console = Console(highlight=False, markup=False)
-    try:
+    with study() as failed:
         wanted = planned(options.files, options.seeds, options.only, options.out, options.hidden)
         with own_folder(options.out):
-            failed = failures(carry_out(wanted, console, workers=options.jobs))
-    except GemsnnError as error:
-        sys.exit(f"error: {error}")
-    console.print(table(read_results(options.out)))
-    if failed:
-        sys.exit("\n".join(failed))
+            failed += failures(carry_out(wanted, console, workers=options.jobs))
+        console.print(table(read_results(options.out)))
 
 
 if __name__ == "__main__":

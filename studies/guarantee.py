@@ -15,20 +15,20 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from carrying import study, train_and_measure
 from numpy.typing import NDArray
 from page import put
 from rich.console import Console
 
 from gemsnn import metrics
 from gemsnn.common.words import plus_minus
-from gemsnn.errors import GemsnnError
 from gemsnn.events import find_nmnist, import_recordings, open_prepared, read_recording, simulate_prepared
-from gemsnn.experiments import Measurement, Run, answers, carry_out, failures, own_folder
+from gemsnn.experiments import Measurement, Run, answers, own_folder
 from gemsnn.experiments.statistics import estimate
 from gemsnn.inference import AnytimePrediction, Guarantee, calibrate
 from gemsnn.inference.guarantee import checkpoints_of, scores
@@ -59,18 +59,10 @@ def main() -> None:
     arguments = parser.parse_args()
     real = None if arguments.real is None else arguments.real.absolute()
     console = Console()
-    try:
-        with own_folder(folder(arguments.out)):
-            names = [name for name in DATA if real or name.startswith("simulated")]
-            runs = [a_run(arguments.out, name, seed, real) for name in names for seed in range(NETWORKS)]
-            failed = failures(carry_out(runs, console, workers=arguments.jobs))
-            work = [measurement(run, real) for run in runs if run.done()]
-            if work:
-                failed += failures(carry_out(work, console, workers=arguments.jobs))
-    except GemsnnError as error:
-        sys.exit(f"error: {error}")
-    if failed:
-        sys.exit("\n".join(failed))
+    with study() as failed, own_folder(folder(arguments.out)):
+        names = [name for name in DATA if real or name.startswith("simulated")]
+        runs = [a_run(arguments.out, name, seed, real) for name in names for seed in range(NETWORKS)]
+        failed += train_and_measure(runs, partial(measurement, real=real), console, workers=arguments.jobs)
     if arguments.page is not None:
         write_page(arguments.page, answers(folder(arguments.out)))
 

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from carrying import study, train_and_measure
 from page import put, table
 from rich.console import Console
 
 from gemsnn import metrics
 from gemsnn.common.words import plus_minus
-from gemsnn.errors import GemsnnError
 from gemsnn.events import (
     Variation,
     find_mnist_dvs,
@@ -31,7 +31,7 @@ from gemsnn.events import (
     simulate_prepared,
 )
 from gemsnn.events.simulated import CAMERAS
-from gemsnn.experiments import Measurement, Run, answers, carry_out, failures, own_folder
+from gemsnn.experiments import Measurement, Run, answers, own_folder
 from gemsnn.experiments.statistics import estimate
 from gemsnn.training import DecoderSettings, RunDirectory, TrainingConfig
 
@@ -54,18 +54,10 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="page to write the table into")
     arguments = parser.parse_args()
     out, console = arguments.out.absolute(), Console()
-    try:
-        with own_folder(folder(out)):
-            seeds = range(arguments.networks)
-            runs = [a_run(out, camera, vary, n) for camera in CAMERA_NAMES for vary in VARIED for n in seeds]
-            failed = failures(carry_out(runs, console, workers=arguments.jobs))
-            work = [measurement(run, arguments.real.absolute()) for run in runs if run.done()]
-            if work:
-                failed += failures(carry_out(work, console, workers=arguments.jobs))
-    except GemsnnError as error:
-        sys.exit(f"error: {error}")
-    if failed:
-        sys.exit("\n".join(failed))
+    with study() as failed, own_folder(folder(out)):
+        seeds, measure = range(arguments.networks), partial(measurement, real=arguments.real.absolute())
+        runs = [a_run(out, camera, vary, n) for camera in CAMERA_NAMES for vary in VARIED for n in seeds]
+        failed += train_and_measure(runs, measure, console, workers=arguments.jobs)
     if arguments.page is not None:
         arguments.page.write_text(put(arguments.page.read_text(), "reality", page_table(answers(folder(out)))))
 

@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from carrying import study
 from rich.console import Console
 from rules_claims import CLAIMS
 from rules_results import Chosen, Measured, StudyResults, write_study
 
 from gemsnn.common.words import with_interval
-from gemsnn.errors import DataError, GemsnnError
+from gemsnn.errors import DataError
 from gemsnn.events import (
     complete_prepared,
     find_nmnist,
@@ -127,23 +128,18 @@ def main() -> None:
     given = parser.parse_args()
     names = [name for name in given.tasks if given.n_mnist or not TASKS[name].real]
     console, where = Console(), {"workers": given.jobs, "scheduler": given.scheduler}
-    try:
-        with own_folder(given.out):
-            prepare_all(given.out, names, given.n_mnist)
-            tuning = [run for name in names for run in tuning_runs(given.out, name)]
-            console.print(f"{len(tuning)} runs to choose learning rates")
-            tried = carry_out(tuning, console, **where)
-            learning_rates = chosen_rates(tuning, tried)
-            runs = [run for name in names for run in study_runs(given.out, name, learning_rates)]
-            console.print(f"{len(runs)} runs of the study")
-            failed = failures(carry_out(runs, console, **where))
-            results = gather(runs, learning_rates, [*tuning, *runs], sys.argv[1:])
-            write_study(given.out / "results.json", results)
-    except GemsnnError as error:
-        sys.exit(f"error: {error}")
-    tell(results, console)
-    if failed:
-        sys.exit("\n".join(failed))
+    with study() as failed, own_folder(given.out):
+        prepare_all(given.out, names, given.n_mnist)
+        tuning = [run for name in names for run in tuning_runs(given.out, name)]
+        console.print(f"{len(tuning)} runs to choose learning rates")
+        tried = carry_out(tuning, console, **where)
+        learning_rates = chosen_rates(tuning, tried)
+        runs = [run for name in names for run in study_runs(given.out, name, learning_rates)]
+        console.print(f"{len(runs)} runs of the study")
+        failed += failures(carry_out(runs, console, **where))
+        results = gather(runs, learning_rates, [*tuning, *runs], sys.argv[1:])
+        write_study(given.out / "results.json", results)
+        tell(results, console)
 
 
 # ---- data ------------------------------------------------------------------------------------------------------------

@@ -14,24 +14,23 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from carrying import study, train_and_measure
 from judging import figures, judged, logs, seconds_to_answer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from gemsnn.errors import GemsnnError
 from gemsnn.events import find_nmnist, import_recordings, open_prepared, simulate_prepared
 from gemsnn.events.calibration import MNIST_DVS_SCALE_4
 from gemsnn.events.prepared import Content, PreparedWriter, example_from_events
 from gemsnn.events.simulated import CAMERAS, mnist_images, plan
 from gemsnn.events.simulator import simulate_recording
-from gemsnn.experiments import Measurement, Run, carry_out, failures, own_folder
+from gemsnn.experiments import Measurement, Run, own_folder
 from gemsnn.inference import DECODERS, Answer, recording_key
 from gemsnn.inference.evidence import run_for
 from gemsnn.training import PRESETS, Model, RunDirectory, TrainingConfig
@@ -102,19 +101,10 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="spread the runs over a Dask cluster instead")
     arguments = parser.parse_args(given)
     console, where = Console(), {"workers": arguments.jobs, "scheduler": arguments.scheduler}
-    failed: list[str] = []
-    try:
-        with own_folder(folder(arguments.out)):
-            for part in arguments.parts:
-                runs = planned(arguments.out, PARTS[part], arguments.settings, arguments.n_mnist)
-                failed += failures(carry_out(runs, console, **where))
-                measurements = [measurement(run) for run in runs if run.done()]
-                if measurements:
-                    failed += failures(carry_out(measurements, console, **where))
-    except GemsnnError as error:
-        sys.exit(f"error: {error}")
-    if failed:
-        sys.exit("\n".join(failed))
+    with study() as failed, own_folder(folder(arguments.out)):
+        for part in arguments.parts:
+            runs = planned(arguments.out, PARTS[part], arguments.settings, arguments.n_mnist)
+            failed += train_and_measure(runs, measurement, console, **where)
 
 
 def folder(out: Path) -> Path:
