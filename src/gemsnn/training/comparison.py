@@ -16,6 +16,7 @@ from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, DataError, GemsnnError
 from gemsnn.plot.curves import TITLES
 from gemsnn.plot.panels import Panel, in_page
+from gemsnn.training.choice import better
 from gemsnn.training.config import fields_of, read_config
 from gemsnn.training.run import RunDirectory
 from gemsnn.training.trainer import Record
@@ -42,18 +43,12 @@ class ComparedRun:
     @property
     def record(self) -> Record | None:
         """The evaluation that counts: the best by validation, or the last one where none was held out."""
-        validated = [record for record in self.history if record["validation"]]
-        by = self.settings.get("select_by")
-        if not validated:
-            return self.history[-1] if self.history else None
-
-        def worth(record: Record) -> tuple[float, ...]:
-            figures = record["validation"]
-            if by == "log_likelihood" or "nll" not in figures:
-                return (figures["log_likelihood"],)
-            return (figures["accuracy"], -figures["nll"]) if by == "accuracy" else (-figures["nll"],)
-
-        return max(validated, key=worth)
+        by = self.settings.get("select_by") or (None if self.settings.get("patience") is None else "accuracy")
+        best: Record | None = None
+        for record in self.history:
+            if record["validation"] and (best is None or better(record["validation"], best["validation"], by)):
+                best = record
+        return best or (self.history[-1] if self.history else None)
 
     def figure(self, metric: str, split: str) -> float | None:
         """A figure of :attr:`record`; None if there is none."""

@@ -43,6 +43,7 @@ from gemsnn.model.network import Readout, readout_circuits
 from gemsnn.model.parameters import LARGEST_INITIAL
 from gemsnn.model.topologies import TOPOLOGIES, FullyConnected, Graph
 from gemsnn.rules import GEM, RULES, Feedback, Rule
+from gemsnn.training.choice import FEWEST_TO_CHOOSE
 
 
 class _Settings(BaseModel):
@@ -180,10 +181,10 @@ class TrainingConfig(_Settings):
     """Evaluate on at most so many validation examples."""
     test_limit: int | None = Field(default=None, ge=0, le=10**15)
     """Evaluate on at most so many test examples while training; 0 for none."""
-    select_by: Criterion = "accuracy"
-    """What makes a model the best; equal accuracies are told apart by nll. Spike patterns: always log_likelihood."""
+    select_by: Criterion | None = None
+    """What makes a model the best; not given, nor patience: accuracy, or the last, with under 50 held-out examples."""
     patience: Annotated[int, Field(ge=0, le=10**18)] | None = None
-    """Stop after so many evaluations without better validation, 0: never; not given: a third, where epochs is not."""
+    """Stop after so many evaluations without a better one, 0: never; not given: a third, if validation is not small."""
 
     # ---- reading out
     decoder: Decoder = "per-step"
@@ -284,11 +285,17 @@ class TrainingConfig(_Settings):
         """Passes over so many training examples: few examples have to be shown more often."""
         return self.epochs or max(FEWEST_EPOCHS, round(EXAMPLES_SHOWN / math.sqrt(n_train)))
 
-    def patience_for(self, n_evaluations: int, validated: bool) -> int | None:
+    def patience_for(self, n_evaluations: int, n_validation: int) -> int | None:
         """Evaluations in a row without a better one after which a run of so many is stopped; None for never."""
         if self.patience is not None:
             return self.patience or None
-        return max(5, math.ceil(n_evaluations / 3)) if validated and self.epochs is None else None
+        stops = self.epochs is None and n_validation >= FEWEST_TO_CHOOSE
+        return max(5, math.ceil(n_evaluations / 3)) if stops else None
+
+    @property
+    def criterion(self) -> Criterion | None:
+        """What makes a model the best; None: see :func:`gemsnn.training.choice.better`."""
+        return self.select_by or (None if self.patience is None else "accuracy")
 
     def total_examples(self, n_train: int, n_steps: float) -> int:
         """Presentations, of so many steps on average, in a run that is not stopped early."""

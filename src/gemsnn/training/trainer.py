@@ -25,6 +25,7 @@ from gemsnn.learning.learn import check_finite
 from gemsnn.learning.means import mean_trace
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
+from gemsnn.training.choice import better
 from gemsnn.training.config import MOST_EVALUATIONS, TrainingConfig
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import Stopped, evaluate
@@ -153,7 +154,7 @@ class Trainer:
         self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
         self._average_from = self.total - round(config.average_last * self.total)
         self._evaluate_at = self._positions_to_evaluate_at()
-        self._patience = config.patience_for(len(self._evaluate_at), len(self.validation) > 0)
+        self._patience = config.patience_for(len(self._evaluate_at), len(self.validation))
 
     def _told(self) -> dict[str, Any]:
         return {"network": self.network, "rule": self.config.rule, "position": self.position, "total": self.total}
@@ -334,8 +335,8 @@ class Trainer:
             "test": self._measure(self.data.test, self.test, Purpose.PREDICT, stop),
         }
         self._warn_of_divergence(record["train"]["log_likelihood"])
-        is_best = self._better(record, progress.best, "validation")
-        is_best_on_test = self._better(record, progress.best_on_test, "test")
+        is_best = _better(record, progress.best, "validation", self.config.criterion)
+        is_best_on_test = _better(record, progress.best_on_test, "test", self.config.criterion or "accuracy")
         progress.stale = 0 if is_best else progress.stale + 1
         if is_best:
             progress.best = record
@@ -411,18 +412,11 @@ class Trainer:
             stop=stop,
         )
 
-    def _better(self, record: Record, than: Record | None, split: str) -> bool:
-        if record[split] is None:
-            return False
-        return than is None or self._worth(record[split]) > self._worth(than[split])
 
-    def _worth(self, figures: Record) -> tuple[float, ...]:
-        by = self.config.select_by
-        if by == "log_likelihood" or by not in figures:  # spike patterns have no accuracy
-            return (figures["log_likelihood"],)
-        if by == "accuracy":
-            return figures["accuracy"], -figures["nll"]
-        return (-figures["nll"],)
+def _better(record: Record, than: Record | None, split: str, by: str | None) -> bool:
+    if record[split] is None:
+        return False
+    return than is None or better(record[split], than[split], by)
 
 
 def _fingerprint(network: Network, parameters: Parameters) -> str:

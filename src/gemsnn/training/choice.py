@@ -1,0 +1,25 @@
+"""Which evaluation of a run is the best, and so which weights are kept as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+FEWEST_TO_CHOOSE = 50
+"""Validation examples: with fewer, the accuracies of epochs differ by chance, and the last weights are better."""
+
+
+def better(figures: Mapping[str, Any], than: Mapping[str, Any], by: str | None) -> bool:
+    """Whether a later evaluation is better than an earlier one; ``by`` None: by accuracy if there are examples enough.
+
+    Spike patterns, which have no accuracy, are judged by their log-likelihood.
+    """
+    if by is None and "accuracy" in figures and figures["examples"] < FEWEST_TO_CHOOSE:
+        return True
+    return _worth(figures, by) > _worth(than, by)
+
+
+def _worth(figures: Mapping[str, Any], by: str | None) -> tuple[float, ...]:
+    if by == "log_likelihood" or "accuracy" not in figures:
+        return (figures["log_likelihood"],)
+    return (-figures["nll"],) if by == "nll" else (figures["accuracy"], -figures["nll"])

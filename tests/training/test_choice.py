@@ -1,0 +1,52 @@
+"""Which evaluation is the best: by validation where that can tell, else the last."""
+
+import pytest
+import toy
+
+from gemsnn.events import open_prepared
+from gemsnn.training import Trainer, TrainingConfig
+from gemsnn.training.choice import FEWEST_TO_CHOOSE, better
+
+
+def figures(accuracy: float, nll: float, examples: int) -> dict[str, float]:
+    return {"accuracy": accuracy, "nll": nll, "log_likelihood": -10 * nll, "examples": examples}
+
+
+@pytest.mark.parametrize(
+    ("by", "examples", "later_is_better"),
+    [
+        (None, FEWEST_TO_CHOOSE, False),
+        (None, FEWEST_TO_CHOOSE - 1, True),
+        ("accuracy", 10, False),
+        ("nll", 10, True),
+        ("log_likelihood", 10, True),
+    ],
+)
+def test_a_later_model_with_less_accuracy_is_better_where_few_examples_were_asked_or_something_else(
+    by, examples, later_is_better
+):
+    assert better(figures(0.8, 0.5, examples), figures(0.9, 0.6, examples), by) == later_is_better
+
+
+def test_equal_accuracies_are_told_apart_by_nll():
+    assert better(figures(0.9, 0.5, 100), figures(0.9, 0.6, 100), None)
+    assert not better(figures(0.9, 0.6, 100), figures(0.9, 0.6, 100), None)
+
+
+def test_spike_patterns_are_judged_by_their_log_likelihood_however_few():
+    assert not better({"log_likelihood": -3.0, "examples": 2}, {"log_likelihood": -2.0, "examples": 2}, None)
+
+
+def test_few_validation_examples_neither_stop_a_run_nor_choose_its_model(tmp_path):
+    with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
+        trainer = Trainer(toy.config(rule={"learning_rate": 0}, epochs=None), data)
+        trainer.run()
+    assert not trainer.stopped_early
+    assert trainer.state.progress.best == trainer.state.progress.last
+
+
+@pytest.mark.parametrize(("n_validation", "patience"), [(FEWEST_TO_CHOOSE, 7), (FEWEST_TO_CHOOSE - 1, None)])
+def test_patience_that_is_not_given_follows_from_the_number_of_examples(n_validation, patience):
+    assert TrainingConfig.make().patience_for(20, n_validation) == patience
+    assert TrainingConfig.make(patience=3).patience_for(20, n_validation) == 3
+    assert TrainingConfig.make(epochs=4).patience_for(20, n_validation) is None
