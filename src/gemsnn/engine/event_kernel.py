@@ -103,6 +103,7 @@ def advance(
                 potentials[k], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares[k],
                 spikes[step, k], w.log_probability[k],
             )  # fmt: skip
+        _make_post_factors(w, spikes[step], t, clamped, post_factor, share)
         for p in populations:
             if p.size and not p.of_inputs:
                 for k in range(first_k, min(last_k, 1) if p.shared else last_k):
@@ -119,7 +120,7 @@ def advance(
                 steps.log_likelihood[step, k] = likelihood[k]
                 steps.log_weights[step, k], steps.importance[step, k] = log_weights[k], importance[k]
         # What this thread's neurons learn.
-        _make_signals(w, spikes[step], t, clamped, post_factor, broadcast, local, share)
+        _make_signals(w, spikes[step], t, clamped, broadcast, local, share)
         add_signals(w, t, begin, clamped, share)
         learn_own(w, t, share)
         # Their own traces and, if a step follows, what these drive.
@@ -179,59 +180,57 @@ def advance(
 
 
 @kernel(forceinline=True, fastmath=FASTMATH, error_model="numpy")
-def _make_signals(
-    w: Window, spikes: Any, t: int, clamped: bool, post_factor: Any, broadcast: Any, local: Any, share: Share
-) -> None:
-    """Post factors and learning signals of step t, by the rule's functions; all 0 where it runs freely.
+def _make_post_factors(w: Window, spikes: Any, t: int, clamped: bool, post_factor: Any, share: Share) -> None:
+    """Post factors of step t, by the rule's function, of a thread's compartments; all 0 where it runs freely."""
+    fired, shares, factors, post = w.fired_rows, w.shares, w.factors, w.post
+    n, K = w.fired.shape
+    n_hidden, first, last = w.signal.shape[0], share.first_k, share.last_k
+    if clamped:
+        for k in range(first, last):
+            for i in range(n):
+                fired[k, i] = spikes[k, i]
+        post_factor(fired[first:last], shares[first:last], factors[first:last])
+    for k in range(first, last):
+        row = post[t * K + k]
+        for i in range(n_hidden):
+            row[i] = factors[k, i] if clamped else 0.0
+        for i in range(n_hidden, n):
+            row[i] = (1.0 if spikes[k, i] else 0.0) - shares[k, i] if clamped else 0.0
+
+
+@kernel(forceinline=True, fastmath=FASTMATH, error_model="numpy")
+def _make_signals(w: Window, spikes: Any, t: int, clamped: bool, broadcast: Any, local: Any, share: Share) -> None:
+    """Learning signals of step t, by the rule's functions; all 0 where it runs freely.
 
     Those of a thread's own neurons; signals that are alike for all neurons, each thread computes for itself.
     """
-    fired, probabilities, factors, post, signal = w.fired, w.probabilities, w.factors, w.post, w.signal
-    visible_signal, hidden_signal = w.visible_signal[share.thread], w.hidden_signal[share.thread]
-    errors = w.errors[share.thread]
+    fired, signal, thread = w.fired, w.signal, share.thread
+    visible_signal, hidden_signal, errors = w.visible_signal[thread], w.hidden_signal[thread], w.errors[thread]
     n, K = fired.shape
-    n_hidden, first, last = signal.shape[0], np.uint64(share.first), np.uint64(share.last)
+    n_hidden = signal.shape[0]
     hidden = slice(min(share.first, n_hidden), min(share.last, n_hidden))
     for k in range(K):  # from compartment by compartment to neuron by neuron
-        for i in range(first, last):
+        for i in range(np.uint64(share.first), np.uint64(share.last)):
             fired[i, k] = spikes[k, i]
-            probabilities[i, k] = w.shares[k, i]
+        for x in range(n - n_hidden):
+            errors[k, x] = w.post[t * K + k, n_hidden + x]
     if clamped:
-        post_factor(fired[hidden], probabilities[hidden], factors[hidden])
-        for k in range(K):
-            for i in range(n_hidden, n):
-                error = (1.0 if spikes[k, i] else 0.0) - w.shares[k, i]
-                errors[k, i - n_hidden] = error
-                if share.first <= i < share.last:
-                    factors[i, k] = error
-        memory = w.processor_memory[share.thread]
         broadcast(
-            w.settings, w.log_weights[share.thread], w.importance[share.thread], memory, visible_signal, hidden_signal
-        )
+            w.settings, w.log_weights[thread], w.importance[thread], w.processor_memory[thread], visible_signal,
+            hidden_signal,
+        )  # fmt: skip
         if w.has_local and hidden.start < hidden.stop:
             for x in range(n - n_hidden):
                 for h in range(hidden.start, hidden.stop):
                     w.reached[h, x] = w.reach[x, h]
             local(
-                w.settings,
-                hidden_signal,
-                errors,
-                w.reached[hidden],
-                fired[hidden],
-                w.neuron_memory[hidden],
+                w.settings, hidden_signal, errors, w.reached[hidden], fired[hidden], w.neuron_memory[hidden],
                 signal[hidden],
-            )
-        for k in range(K):
-            for i in range(first, last):
-                post[t * K + k, i] = factors[i, k]
+            )  # fmt: skip
     else:
         for k in range(K):
             visible_signal[k] = 0.0
             hidden_signal[k] = 0.0
-            for x in range(n - n_hidden):
-                errors[k, x] = 0
-            for i in range(first, last):
-                post[t * K + k, i] = 0
         if w.has_local:
             for h in range(hidden.start, hidden.stop):
                 for k in range(K):

@@ -88,8 +88,8 @@ class Window(NamedTuple):
     own_drive: Any  # (K, columns) f: of self-memory
     shares: Any  # (K, columns): probabilities of a spike, compartment by compartment
     fired: Any  # (n_neurons, K) bool
-    probabilities: Any  # (n_neurons, K)
-    factors: Any  # (n_neurons, K)
+    fired_rows: Any  # (K, columns) bool: the same, compartment by compartment
+    factors: Any  # (K, columns)
     log_probability: Any  # (K, n_visible)
     reached: Any  # (n_hidden, n_visible) f
     # scratch of each thread, (n_threads, ...)

@@ -85,7 +85,10 @@ class Rule:
 
     @staticmethod
     def post(spikes: Array, probability: Array, post: Array) -> None:
-        """Write (n, K) post factors of hidden neurons, from their spikes and probabilities: by default the errors."""
+        """Write post factors of hidden neurons, from their spikes and probabilities: by default the errors.
+
+        Element by element: the arrays are tables of some neurons in some compartments, either of them first.
+        """
         for i in range(spikes.shape[0]):
             for k in range(spikes.shape[1]):
                 post[i, k] = spikes[i, k] - probability[i, k]
