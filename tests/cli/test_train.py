@@ -31,6 +31,7 @@ def test_a_run_is_trained_and_its_results_are_told(gemsnn, data_file, settings, 
     assert "12 inputs, 6 hidden and 3 visible neurons, 2 compartments" in out
     assert "30 training, 6 validation and 12 test examples of 20 steps" in out
     assert "10 of 60 examples: validation: accuracy" in out
+    assert "Too few to choose a model by, 6 validation examples: the best is the last" in " ".join(out.split())
     for name in ("best by validation", "final", "best on test", "The paper reports the best on test"):
         assert name in out
     assert RunDirectory(tmp_path / "run").finished

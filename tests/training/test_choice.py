@@ -5,7 +5,7 @@ import toy
 
 from gemsnn.events import open_prepared
 from gemsnn.training import Trainer, TrainingConfig
-from gemsnn.training.choice import FEWEST_TO_CHOOSE, better
+from gemsnn.training.choice import FEWEST_TO_CHOOSE, better, is_the_last
 
 
 def figures(accuracy: float, nll: float, examples: int) -> dict[str, float]:
@@ -50,3 +50,9 @@ def test_patience_that_is_not_given_follows_from_the_number_of_examples(n_valida
     assert TrainingConfig.make().patience_for(20, n_validation) == patience
     assert TrainingConfig.make(patience=3).patience_for(20, n_validation) == 3
     assert TrainingConfig.make(epochs=4).patience_for(20, n_validation) is None
+
+
+def test_what_was_not_evaluated_is_not_the_last():
+    assert not is_the_last(None, None)
+    assert is_the_last(figures(0.8, 0.5, 3), None)
+    assert not is_the_last(figures(0.8, 0.5, 3), "accuracy")

@@ -264,6 +264,9 @@ class _Watchers:
 def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
     from rich.table import Column, Table
 
+    from gemsnn.common.words import counted
+    from gemsnn.training.choice import is_the_last
+
     progress = trainer.state.progress
     models = {"best by validation": progress.best, "final": progress.last, "best on test": progress.best_on_test}
     records = {name: record for name, record in models.items() if record is not None}
@@ -289,6 +292,9 @@ def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None
             figures = (form.format(record[split][key]) if record[split] else "" for record in records.values())
             table.add_row(f"{split}: {name}", *figures)
     print_table(table, f"{run.path}: {status} after {trainer.position} examples")
+    if is_the_last(progress.best and progress.best["validation"], trainer.config.criterion):
+        held_out = counted(len(trainer.validation), "validation example")
+        say(f"Too few to choose a model by, {held_out}: the best is the last (or --set select_by=accuracy).")
     if "best on test" in records:
         say("The paper reports the best on test; an honest figure is the test figure of the best by validation.")
     say(f"Models: {', '.join(p.name for p in sorted(run.path.glob('*.safetensors')))} in {run.path}")

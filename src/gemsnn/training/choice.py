@@ -14,9 +14,12 @@ def better(figures: Mapping[str, Any], than: Mapping[str, Any], by: str | None) 
 
     Spike patterns, which have no accuracy, are judged by their log-likelihood.
     """
-    if by is None and "accuracy" in figures and figures["examples"] < FEWEST_TO_CHOOSE:
-        return True
-    return _worth(figures, by) > _worth(than, by)
+    return is_the_last(figures, by) or _worth(figures, by) > _worth(than, by)
+
+
+def is_the_last(figures: Mapping[str, Any] | None, by: str | None) -> bool:
+    """Whether there are figures, but of too few examples to choose by, and nobody asked to: each is then the best."""
+    return by is None and figures is not None and "accuracy" in figures and figures["examples"] < FEWEST_TO_CHOOSE
 
 
 def _worth(figures: Mapping[str, Any], by: str | None) -> tuple[float, ...]:
