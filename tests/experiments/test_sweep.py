@@ -202,6 +202,16 @@ def test_worker_processes_write_to_a_file_and_not_to_the_terminal(tmp_path, capf
     assert sorted(log_file(tmp_path).read_text().split()) == ["0!", "0?", "1!", "1?"]
 
 
+def test_what_workers_print_does_not_follow_a_planted_link(tmp_path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    log_file(tmp_path).symlink_to(mine)
+    for ended in do([Measurement(str(i), shout, {"number": i}, {"number": i}, tmp_path) for i in range(2)]):
+        assert ended.status == "failed"
+        assert "workers.log: what workers print cannot be written there: is a link" in ended.error
+    assert mine.read_text() == "mine"
+
+
 def shout(folder: Path, number: int) -> dict:
     print(f"{number}!", flush=True)
     os.write(2, f"{number}?\n".encode())

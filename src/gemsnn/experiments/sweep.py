@@ -96,7 +96,11 @@ def _serve(parent: int | None, folder: Path) -> None:
     if threading.current_thread() is threading.main_thread():
         # Ctrl-C reaches all processes of a terminal; only the parent acts on it, by the stop file.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    log = os.open(log_file(folder), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        log = os.open(log_file(folder), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        reason = "is a link, which is not followed" if log_file(folder).is_symlink() else error.strerror
+        raise ConfigError(f"{log_file(folder)}: what workers print cannot be written there: {reason}") from error
     for stream in (1, 2):  # the terminal belongs to the parent's table
         os.dup2(log, stream)
     os.close(log)
