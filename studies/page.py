@@ -43,7 +43,7 @@ COLOURS = {
 }
 AIMS = {"simulated-012": (98.5, 0.015), "simulated-10": (97.0, 0.012), "n-mnist-10": (93.0, 0.03)}  # accuracy, ECE
 LAST_EPOCH = 0.5  # points that the last epoch may be worse than the best
-STOPS = (0.9, 0.95)  # confidences in the table
+STOPS = (0.95,)  # confidences in the table
 LIMIT = 12  # points of accuracy that the figure has room for
 
 
@@ -148,11 +148,10 @@ def others_table(runs: Runs, others: Runs) -> str:
                     f"{spikes:,.0f}" if spikes else "",
                     f"{mean(found, 'train_seconds'):.0f}",
                     f"{mean(found, 'answer_seconds.one', 1000):.1f}",
-                    f"{mean(found, 'answer_seconds.batch', 1000):.2f}",
                 ]
             )
     header = ["", "accuracy, %", "ECE", "with temperature", "NLL", "with temperature"]
-    return table([*header, "hidden spikes", "s to train", "ms to answer", "ms in a batch"], rows)
+    return table([*header, "hidden spikes", "s to train", "ms to answer"], rows)
 
 
 def aims_table(runs: Runs) -> str:
@@ -215,7 +214,6 @@ def settings_table(runs: Runs) -> str:
         for setting in ("default", *ROWS):
             if found := of(runs, data, setting):
                 first = f"**{NAMES[data]}**, {len(found)} splits<br>" if setting == "default" else ""
-                cost = [1000 * run["learning_seconds"] / run["presented"] for run in found]
                 rows.append(
                     [
                         first + setting,
@@ -223,10 +221,9 @@ def settings_table(runs: Runs) -> str:
                         interval(found, "test.ece", 1, 3),
                         interval(found, "test.nll", 1, 3),
                         f"{mean(found, 'hidden_spikes'):,.0f}",
-                        f"{np.mean(cost):.1f}",
                     ]
                 )
-    return table(["changed", "accuracy, %", "ECE", "NLL", "hidden spikes", "ms per example"], rows)
+    return table(["changed", "accuracy, %", "ECE", "NLL", "hidden spikes"], rows)
 
 
 def on_curve(runs: Runs, others: Runs, data: str) -> dict[str, list[tuple[str, Runs]]]:
