@@ -9,6 +9,11 @@ FEWEST_TO_CHOOSE = 50
 """Validation examples: with fewer, the accuracies of epochs differ by chance, and the last weights are better."""
 
 
+def criterion(select_by: str | None, patience: int | None) -> str | None:
+    """What a run's settings ask to choose by; None where they ask for nothing."""
+    return select_by or (None if patience is None else "accuracy")
+
+
 def better(figures: Mapping[str, Any], than: Mapping[str, Any], by: str | None) -> bool:
     """Whether a later evaluation is better than an earlier one; ``by`` None: by accuracy if there are examples enough.
 

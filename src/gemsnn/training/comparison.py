@@ -16,7 +16,7 @@ from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, DataError, GemsnnError
 from gemsnn.plot.curves import TITLES
 from gemsnn.plot.panels import Panel, in_page
-from gemsnn.training.choice import better
+from gemsnn.training.choice import better, criterion
 from gemsnn.training.config import fields_of, read_config
 from gemsnn.training.run import RunDirectory
 from gemsnn.training.trainer import Record
@@ -43,7 +43,7 @@ class ComparedRun:
     @property
     def record(self) -> Record | None:
         """The evaluation that counts: the best by validation, or the last one where none was held out."""
-        by = self.settings.get("select_by") or (None if self.settings.get("patience") is None else "accuracy")
+        by = criterion(self.settings.get("select_by"), self.settings.get("patience"))
         best: Record | None = None
         for record in self.history:
             if record["validation"] and (best is None or better(record["validation"], best["validation"], by)):

@@ -43,7 +43,7 @@ from gemsnn.model.network import Readout, readout_circuits
 from gemsnn.model.parameters import LARGEST_INITIAL
 from gemsnn.model.topologies import TOPOLOGIES, FullyConnected, Graph
 from gemsnn.rules import GEM, RULES, Feedback, Rule
-from gemsnn.training.choice import FEWEST_TO_CHOOSE
+from gemsnn.training.choice import FEWEST_TO_CHOOSE, criterion
 
 
 class _Settings(BaseModel):
@@ -293,9 +293,9 @@ class TrainingConfig(_Settings):
         return max(5, math.ceil(n_evaluations / 3)) if stops else None
 
     @property
-    def criterion(self) -> Criterion | None:
+    def criterion(self) -> str | None:
         """What makes a model the best; None: see :func:`gemsnn.training.choice.better`."""
-        return self.select_by or (None if self.patience is None else "accuracy")
+        return criterion(self.select_by, self.patience)
 
     def total_examples(self, n_train: int, n_steps: float) -> int:
         """Presentations, of so many steps on average, in a run that is not stopped early."""
