@@ -1,5 +1,6 @@
 """A team of threads one of whom leaves must end: nobody may wait at a barrier for ever."""
 
+import _thread
 import os
 import random
 import signal
@@ -9,9 +10,13 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import toy
+from numba.experimental import function_type
 
+import gemsnn
+from gemsnn.engine import compiled
 from gemsnn.engine.barrier import run_team, wait_for_all
 
 SUPPORT = Path(toy.__file__).parent
@@ -34,31 +39,69 @@ def test_a_team_meets_at_every_barrier():
 
 
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, MemoryError])
-def test_if_the_first_leaves_the_others_end_too(problem):
-    def run(thread, counter):
-        if thread == 0:
-            raise problem
-        meet(thread, counter)
+@pytest.mark.parametrize("who", [0, 1, 2])
+def test_if_one_leaves_the_others_end_too(problem, who):
+    begun, ended = [], []
 
-    before = threading.active_count()
+    def run(thread, counter):
+        if thread == who:
+            raise problem
+        begun.append(thread)
+        meet(thread, counter)
+        ended.append(thread)
+
     with pytest.raises(problem):
         run_team(run, 3)
-    assert threading.active_count() == before
+    assert sorted(begun) == sorted(ended)
 
 
 def test_if_a_thread_cannot_be_started_those_that_were_end(monkeypatch):
-    start, started = threading.Thread.start, []
+    start, left = _thread.start_new_thread, []
 
-    def refuse(self):
-        if started:
+    def refuse(function, arguments):
+        if arguments == (2,):
+            while not left:  # the first is at work
+                time.sleep(0.001)
             raise RuntimeError("can't start new thread")
-        started.append(self)
-        start(self)
+        return start(function, arguments)
 
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    def run(thread, counter):
+        left.append("begun")
+        meet(thread, counter)
+        left.append("ended")
+
+    monkeypatch.setattr(_thread, "start_new_thread", refuse)
     with pytest.raises(RuntimeError, match="start new thread"):
-        run_team(meet, 3)
-    assert not started[0].is_alive()
+        run_team(run, 3)
+    assert left == ["begun", "ended"]
+
+
+def test_a_helper_that_begins_after_the_team_has_ended_does_nothing(monkeypatch):
+    start, ran, late = _thread.start_new_thread, [], []
+
+    def interrupted(function, arguments):  # as Ctrl-C does it while the new thread is on its way
+        late.append(lambda: function(*arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_thread, "start_new_thread", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_team(lambda thread, counter: ran.append(thread), 2)
+    monkeypatch.setattr(_thread, "start_new_thread", start)
+    late[0]()
+    assert ran == []
+
+
+def test_a_kernel_asks_python_for_nothing_when_it_is_handed_the_functions_of_a_rule(monkeypatch):
+    """Numba does by itself, and Ctrl-C in the middle of that became a TypeError."""
+    network = gemsnn.Network.fully_connected(4, 6, 2)
+    inputs, targets = np.ones((5, 4), np.uint8), np.ones((5, 2), np.uint8)
+    for form in ("direct", "event"):
+        monkeypatch.setattr(compiled, "FORM", form)
+        gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 2)
+        with monkeypatch.context() as patched:
+            for name in ("_get_wrapper_address", "_get_jit_address"):
+                patched.setattr(function_type, name, None, raising=False)
+            gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 2)
 
 
 def test_ctrl_c_at_any_instant_ends_a_process_that_learns_with_two_threads():

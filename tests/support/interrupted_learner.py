@@ -5,30 +5,36 @@ Reads a line for each child that shall begin, and after another line answers wit
 
 import os
 import sys
+from itertools import cycle
 
 import numpy as np
 
 import gemsnn
 from gemsnn.engine import compiled
 
+FORMS = ("direct", "event")  # those that run in a team of threads
 
-def learn() -> None:
+
+def learn(form: str) -> None:
+    compiled.FORM = form
     network = gemsnn.Network.fully_connected(4, 6, 2)
     inputs, targets = np.ones((5, 4), np.uint8), np.ones((5, 2), np.uint8)
     gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 2, threads=2)
 
 
 def main() -> None:
-    compiled.FORM = "direct"  # the form that runs in a team of threads
-    learn()
+    for form in FORMS:
+        learn(form)
     print("ready", flush=True)
-    while sys.stdin.readline():
+    for child_form in cycle(FORMS):
+        if not sys.stdin.readline():
+            break
         child = os.fork()
         if child == 0:
             try:
                 print(os.getpid(), flush=True)  # from here on, and not while it is being forked
                 while True:
-                    learn()
+                    learn(child_form)
             except KeyboardInterrupt:
                 sys.exit(7)  # the usual way out, which waits for all threads
         sys.stdin.readline()

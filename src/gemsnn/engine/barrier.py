@@ -7,8 +7,9 @@ microsecond. A thread that waits long gives its processor away.
 
 from __future__ import annotations
 
+import _thread
 import sys
-import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -76,20 +77,41 @@ def run_team(run: Callable[[int, Any], None], size: int) -> None:
 
     Whoever leaves early (Ctrl-C between two starts, no memory) opens all barriers: the others run to their end, without
     waiting and without a meaningful result, and the exception goes on.
+
+    Threads are started without the objects of ``threading``: when Python clears one of those away, a Ctrl-C is lost.
     """
     counter = np.zeros(1, dtype=np.int64)
     if size == 1:
         return run(0, counter)
-    helpers = [threading.Thread(target=run, args=(thread, counter)) for thread in range(1, size)]
+    begun: list[int] = []
+    ended: list[int] = []
+    problems: list[BaseException] = []
+    at_work = [_thread.allocate_lock() for _ in range(size)]  # locked until a helper has ended
+
+    def help_out(thread: int) -> None:
+        begun.append(thread)
+        try:
+            if counter[0] < _OPEN:
+                run(thread, counter)
+        except BaseException as problem:
+            problems.append(problem)
+            counter[0] = _OPEN
+        finally:
+            ended.append(thread)
+            at_work[thread].release()
+
     try:
-        for helper in helpers:
-            helper.start()
+        for thread in range(1, size):
+            at_work[thread].acquire()
+            _thread.start_new_thread(help_out, (thread,))
         run(0, counter)
-        for helper in helpers:
-            helper.join()
+        for thread in range(1, size):
+            at_work[thread].acquire()
     except BaseException:
         counter[0] = _OPEN
-        for helper in helpers:
-            if helper.ident is not None:
-                helper.join()
+        those = set(begun)  # who begins only now, finds the barriers open and does nothing
+        while not those.issubset(ended):
+            time.sleep(0.001)
         raise
+    if problems:
+        raise problems[0]

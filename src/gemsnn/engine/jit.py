@@ -62,7 +62,8 @@ class _WithAllSources:
     """Where Numba keeps our kernels, and for how long: until any file of the engine or of the rules changes.
 
     Numba itself asks only whether the kernel's own file is as it was. But a kernel contains the functions of other
-    files that it calls: after an upgrade it could be one of the old version, with other arrays than it is given.
+    files that it calls: after an upgrade it could be one of the old version, with other arrays than it is given, or
+    speak of types that are gone. So what all those files contain is a part of the name under which a kernel is kept.
     """
 
     @classmethod
@@ -72,8 +73,7 @@ class _WithAllSources:
         for others in _locators:
             locator = None if others is cls else others.from_function(function, file)
             if locator is not None:
-                stamp = (locator.get_source_stamp(), _all_sources())
-                locator.get_source_stamp = partial(tuple, stamp)
+                locator.get_disambiguator = partial(str, f"{locator.get_disambiguator()}-{_all_sources()}")
                 return locator
         return None
 
@@ -81,7 +81,7 @@ class _WithAllSources:
 @lru_cache(maxsize=1)
 def _all_sources() -> str:
     files = sorted(path for folder in ("engine", "rules") for path in Path(__file__).parents[1].glob(f"{folder}/*.py"))
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 _locators: list[Any] = CacheImpl._locator_classes

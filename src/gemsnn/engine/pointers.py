@@ -1,4 +1,8 @@
-"""A rule's functions, compiled: kernels get them as arguments, so a new rule needs no new kernel."""
+"""A rule's functions, compiled: kernels get them as arguments, so a new rule needs no new kernel.
+
+Numba itself takes compiled functions as arguments, but at each call of a kernel it asks Python for their addresses:
+that takes twenty microseconds, and Ctrl-C then becomes a TypeError. Ours carry their addresses with them.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import from_dtype, types
+from numba.core import cgutils
+from numba.experimental.function_type import FunctionModel
+from numba.extending import NativeValue, register_model, unbox
 
 from gemsnn.engine.jit import pointer
 from gemsnn.rules import Rule
+
+
+class Pointer:
+    """A compiled function with a signature, as an argument of kernels."""
+
+    def __init__(self, signature: Any, function: Any) -> None:
+        self.function = pointer(signature, function)  # to be kept for as long as its address
+        self.address: int = self.function.address
+        self._numba_type_ = PointerType(signature)
+
+
+class PointerType(types.FunctionType):
+    """Numba's type of a :class:`Pointer`: called like any function that is an argument."""
+
+
+register_model(PointerType)(FunctionModel)
+
+
+@unbox(PointerType)
+def _unbox(kind: Any, pointer: Any, compiler: Any) -> Any:
+    address = compiler.pyapi.object_getattr_string(pointer, "address")
+    nothing = compiler.context.get_constant_null(kind)
+    function = cgutils.create_struct_proxy(kind)(compiler.context, compiler.builder, value=nothing)
+    function.c_addr = compiler.pyapi.long_as_voidptr(address)
+    compiler.pyapi.decref(address)
+    return NativeValue(function._getvalue())
 
 
 class RuleFunctions(NamedTuple):
@@ -33,9 +66,9 @@ def _compile(rule: type[Rule], dtype: np.dtype[Any]) -> RuleFunctions:
     f, f8 = from_dtype(dtype), types.float64
     numbers, table = f8[::1], f[:, ::1]
     return RuleFunctions(
-        post=pointer(types.void(types.boolean[:, ::1], f8[:, ::1], f8[:, ::1]), rule.post),
-        broadcast=pointer(types.void(numbers, numbers, numbers, numbers, numbers, numbers), rule.broadcast),
-        local=pointer(
+        post=Pointer(types.void(types.boolean[:, ::1], f8[:, ::1], f8[:, ::1]), rule.post),
+        broadcast=Pointer(types.void(numbers, numbers, numbers, numbers, numbers, numbers), rule.broadcast),
+        local=Pointer(
             types.void(numbers, numbers, table, table, types.boolean[:, ::1], f8[:, ::1], table),
             _nothing if rule.local is None else rule.local,
         ),
