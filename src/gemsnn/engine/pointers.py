@@ -31,17 +31,18 @@ class PointerType(types.FunctionType):
     """Numba's type of a :class:`Pointer`: called like any function that is an argument."""
 
 
-register_model(PointerType)(FunctionModel)
+register_model(PointerType)(FunctionModel)  # type: ignore[no-untyped-call]
 
 
-@unbox(PointerType)
+@unbox(PointerType)  # type: ignore[untyped-decorator]
 def _unbox(kind: Any, pointer: Any, compiler: Any) -> Any:
     address = compiler.pyapi.object_getattr_string(pointer, "address")
     nothing = compiler.context.get_constant_null(kind)
-    function = cgutils.create_struct_proxy(kind)(compiler.context, compiler.builder, value=nothing)
+    struct: Any = cgutils.create_struct_proxy(kind)  # type: ignore[no-untyped-call]
+    function = struct(compiler.context, compiler.builder, value=nothing)
     function.c_addr = compiler.pyapi.long_as_voidptr(address)
     compiler.pyapi.decref(address)
-    return NativeValue(function._getvalue())
+    return NativeValue(function._getvalue())  # type: ignore[no-untyped-call]
 
 
 class RuleFunctions(NamedTuple):
