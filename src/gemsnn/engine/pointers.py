@@ -31,10 +31,10 @@ class PointerType(types.FunctionType):
     """Numba's type of a :class:`Pointer`: called like any function that is an argument."""
 
 
-register_model(PointerType)(FunctionModel)  # type: ignore[no-untyped-call]
+register_model(PointerType)(FunctionModel)
 
 
-@unbox(PointerType)  # type: ignore[untyped-decorator]
+@unbox(PointerType)  # type: ignore[no-untyped-call,untyped-decorator]
 def _unbox(kind: Any, pointer: Any, compiler: Any) -> Any:
     address = compiler.pyapi.object_getattr_string(pointer, "address")
     nothing = compiler.context.get_constant_null(kind)
