@@ -146,8 +146,8 @@ class Learner:
         kept: dict[str, Array] = {
             "place": w.place,
             "past": w.past[self._order_of_past()],
-            "somatic_eligibility": w.somatic_eligibility[:, :, :n],
-            "virtual_eligibility": w.virtual_eligibility[:, :, :n],
+            "somatic_eligibility": self._of_all(w.somatic_eligibility),
+            "virtual_eligibility": self._of_all(w.virtual_eligibility),
             "reach_eligibility": w.reach_eligibility,
             "post": w.post[: t * K, :n],
             "fading": w.fading[0, :t],
@@ -156,7 +156,7 @@ class Learner:
             kept[f"bits_{index}"] = p.bits[:, : (D + t) * p.products.shape[0]]
         memories = w.processor_memory[0], w.neuron_memory
         state = State("compiled", self.network, self.dtype, self._time, w.log_weights[0], *memories, kept, self.means)
-        return Parameters(self._by_neuron(self._synaptic), w.somatic[:, :n].T, w.bias[:n]), state
+        return Parameters(self._by_neuron(self._synaptic), self._of_all(w.somatic).T, w.bias[:n]), state
 
     def parameters(self) -> Parameters:
         """The weights as they are now, as a copy; the learner does not notice."""
@@ -168,9 +168,16 @@ class Learner:
         parts = zip(self._populations, self.plan.sources, strict=True)
         self._write_populations((p._replace(weights=synaptic[part.columns]) for p, part in parts), a)
         bias, n = w.bias + self._bias_change(a), self.network.n_neurons
-        return Parameters(self._by_neuron(synaptic), w.somatic[:, :n].T, bias[:n]).copy()
+        return Parameters(self._by_neuron(synaptic), self._of_all(w.somatic).T, bias[:n]).copy()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _of_all(self, by_thread: Array) -> Array:
+        """What threads hold of their own neurons, (n_threads, ..., columns), as (..., n_neurons)."""
+        if len(by_thread) == 1:
+            return by_thread[0, ..., : self.network.n_neurons]
+        parts = zip(by_thread, self._shares, strict=True)
+        return np.concatenate([own[..., share.first : share.last] for own, share in parts], axis=-1)
 
     def _by_neuron(self, rows: Array) -> Array:
         """A view of rows of weights as (n_neurons, n_sources, n_basis)."""
@@ -244,14 +251,14 @@ class Learner:
             time=np.array([self._time]),
             place=np.zeros(2, dtype=np.int64),
             bias=_wider(parameters.bias, columns),
-            somatic=_wider(parameters.somatic.T, columns),
-            somatic_eligibility=zeros((K, n_somatic, columns), f),
-            somatic_trace=zeros((K, n_somatic, columns), f),
+            somatic=_wider(np.repeat(parameters.somatic.T[None], team, axis=0), columns),
+            somatic_eligibility=zeros((team, K, n_somatic, columns), f),
+            somatic_trace=zeros((team, K, n_somatic, columns), f),
             past=np.zeros((network.memory, K, n), dtype=np.bool_),
             history=np.zeros((n, K, plan.history.words), dtype=np.uint16),
-            own_trace=zeros((K, n_basis, columns), f),
-            virtual=zeros((n_basis, columns), f),
-            virtual_eligibility=zeros((K, n_basis, columns), f),
+            own_trace=zeros((team, K, n_basis, columns), f),
+            virtual=zeros((team, n_basis, columns), f),
+            virtual_eligibility=zeros((team, K, n_basis, columns), f),
             reach=np.array(self._reach(parameters.synaptic), order="C"),
             reach_eligibility=np.zeros((K, n_visible if has_local else 0, n_hidden), dtype=f),
             log_weights=np.zeros((team, K)),
@@ -263,10 +270,10 @@ class Learner:
             fading=np.zeros((team, M), dtype=f),
             accumulated=zeros((M * K if has_local else 0, columns), f),
             signal=np.zeros((n_hidden, K), dtype=f),
-            gram=np.zeros((int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
-            scaled=np.zeros((K, M * K), dtype=f),
+            gram=np.zeros((team, int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
+            scaled=np.zeros((team, K, M * K), dtype=f),
             alike=np.zeros((team, M * K), dtype=f),
-            potentials=zeros((K, columns), f),
+            potentials=zeros((team, K, columns), f),
             own_drive=zeros((K, columns), f),
             fired=np.zeros((n, K), dtype=np.bool_),
             fired_rows=zeros((K, columns), np.dtype(np.bool_)),
@@ -416,8 +423,8 @@ class Learner:
             visible_factor=_longer(w.visible_factor, 1, M * K),
             hidden_factor=_longer(w.hidden_factor, 1, M * K),
             accumulated=_longer(w.accumulated, 0, M * K),
-            gram=_longer(w.gram, 2, M * K),
-            scaled=_longer(w.scaled, 1, M * K),
+            gram=_longer(w.gram, 3, M * K),
+            scaled=_longer(w.scaled, 2, M * K),
             alike=_longer(w.alike, 1, M * K),
             whole=_longer(w.whole, 1, (D + M) * K),
             counts=_longer(w.counts, 1, (D + M) * K),
@@ -454,8 +461,8 @@ class Learner:
         w, kept, K = self._window, state.kept, self.n_compartments
         t, D, n = int(kept["place"][0]), self._duration, self.network.n_neurons
         w.place[:] = kept["place"]
-        w.somatic_eligibility[:, :, :n] = kept["somatic_eligibility"]
-        w.virtual_eligibility[:, :, :n] = kept["virtual_eligibility"]
+        w.somatic_eligibility[..., :n] = kept["somatic_eligibility"]
+        w.virtual_eligibility[..., :n] = kept["virtual_eligibility"]
         w.reach_eligibility[:] = kept["reach_eligibility"]
         w.post[: t * K, :n], w.fading[:, :t] = kept["post"], kept["fading"]
         for index, p in enumerate(self._populations):
@@ -470,7 +477,7 @@ class Learner:
         w.history[:] = histories(past[max(len(past) - words * bits, 0) :], self.plan.history)
         for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
             if not bank.recursive:
-                traces[:, :, : self.network.n_neurons] = self._own_traces(bank)
+                traces[..., : self.network.n_neurons] = self._own_traces(bank)
         self._set_means(self.means)
         if not w.synapses.recursive and self._time > 0:
             t, begin, taps, whole, counts = int(w.place[0]), int(w.place[1]), w.synapses.taps, w.whole[0], w.counts[0]
@@ -488,7 +495,7 @@ class Learner:
         w = self._window
         for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
             if bank.recursive:
-                traces[:, :, : self.network.n_neurons] = self._own_traces(bank)
+                traces[..., : self.network.n_neurons] = self._own_traces(bank)
         if w.synapses.recursive:
             for p in self._populations:
                 begin_recursive_products(p, w.synapses, int(w.place[0]), w.active[0])

@@ -62,7 +62,7 @@ def advance(
 ) -> None:
     """Steps ``first`` to ``last`` - 1 of what is given; there is room for them in the window."""
     thread, n_threads, first_k, last_k = share.thread, share.n_threads, share.first_k, share.last_k
-    synapses, bias, potentials, spikes = w.synapses, w.bias, w.potentials, steps.spikes
+    synapses, bias, potentials, spikes = w.synapses, w.bias, w.potentials[thread], steps.spikes
     log_weights, importance, likelihood = w.log_weights[thread], w.importance[thread], w.likelihood[thread]
     active, left, of_neuron = w.active[thread], w.left[thread], w.of_neuron[thread]
     offsets, lag_factors, turned, sums = w.offsets[thread], w.lag_factors[thread], w.turned[thread], w.sums[thread]
@@ -128,8 +128,8 @@ def advance(
         for k in range(K):
             row = spikes[step, k]
             for bank, table, traces in (
-                (w.soma, w.somatic_table, w.somatic_trace),
-                (synapses, w.synaptic_table, w.own_trace),
+                (w.soma, w.somatic_table, w.somatic_trace[thread]),
+                (synapses, w.synaptic_table, w.own_trace[thread]),
             ):
                 advance_trace(bank, table, w.history, w.past, k, time, row, traces[k], share.first, share.last)
         if step + 1 < last:

@@ -16,8 +16,9 @@ TILE = 32  # rows of post factors that fit into the processor's inner cache
 @kernel(forceinline=True, fastmath=FASTMATH)
 def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -> None:
     """Add eta sum_s a_s (R_s . R_t) to the potentials; the bias is a source with a trace of 1."""
-    post, potentials, gram, scaled, segment = w.post, w.potentials, w.gram, w.scaled, w.segment
-    eta, has_local, n_hidden, K = w.learning_rate, w.has_local, w.signal.shape[0], w.potentials.shape[0]
+    thread, post, segment = share.thread, w.post, w.segment
+    potentials, gram, scaled = w.potentials[thread], w.gram[thread], w.scaled[thread]
+    eta, has_local, n_hidden, K = w.learning_rate, w.has_local, w.signal.shape[0], potentials.shape[0]
     start, end = np.uint64(begin * K), np.uint64(t * K)
     for c in range(gram.shape[0]):
         _add_products(w, populations, c, t, begin, share)
@@ -26,7 +27,7 @@ def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -
         if has_local and last <= n_hidden:
             _learned_locally(w, gram[c], begin, t, first, last, share)
         else:
-            factor = (w.visible_factor if first >= n_hidden else w.hidden_factor)[share.thread]
+            factor = (w.visible_factor if first >= n_hidden else w.hidden_factor)[thread]
             for k in range(share.first_k, share.last_k):
                 for m in range(start, end):
                     scaled[k, m] = eta * factor[m] * gram[c, k, m]
@@ -36,7 +37,7 @@ def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -
 @kernel(forceinline=True, fastmath=FASTMATH)
 def _add_products(w: Window, populations: Any, c: int, t: int, begin: int, share: Share) -> None:
     """The scalar products of all sources of a class of neurons, 1 for the bias among them: gram[c], (K, M * K)."""
-    gram, alike = w.gram[c], w.alike[share.thread]
+    gram, alike = w.gram[share.thread, c], w.alike[share.thread]
     K = gram.shape[0]
     start, end = np.uint64(begin * K), np.uint64(t * K)
     for s in range(begin, t):  # alike in all compartments
@@ -104,7 +105,7 @@ def _learned_locally(w: Window, gram: Any, begin: int, t: int, first: int, last:
     A thread alone first brings a up to date with the last step's signal; in a team, each has done so for its neurons.
     """
     eta, fading, signal, post, accumulated = w.learning_rate, w.fading[share.thread], w.signal, w.post, w.accumulated
-    potentials, own, alone = w.potentials, w.of_neuron[share.thread], share.n_threads == 1
+    potentials, own, alone = w.potentials[share.thread], w.of_neuron[share.thread], share.n_threads == 1
     K, start, end_row = potentials.shape[0], np.uint64(first), np.uint64(last)
     for other in range(K):
         if alone:
@@ -127,7 +128,7 @@ def _learned_locally(w: Window, gram: Any, begin: int, t: int, first: int, last:
 @kernel(forceinline=True, fastmath=FASTMATH)
 def add_signals(w: Window, t: int, begin: int, clamped: bool, share: Share) -> None:
     """Bring the sums over r of gamma^(r - s) signal_r up to date with step t's signals, one number for each (s, k)."""
-    thread, has_local, K = share.thread, w.has_local, w.potentials.shape[0]
+    thread, has_local, K = share.thread, w.has_local, w.own_drive.shape[0]
     fading, visible_factor, hidden_factor = w.fading[thread], w.visible_factor[thread], w.hidden_factor[thread]
     zero = fading.dtype.type(0)
     for s in range(t):
@@ -163,30 +164,32 @@ def add_signals(w: Window, t: int, begin: int, clamped: bool, share: Share) -> N
 @kernel(forceinline=True, fastmath=FASTMATH)
 def own_drive(w: Window, share: Share) -> None:
     """Self-memory, less the synapse to itself, which the scalar products contain and the graph does not."""
-    result, somatic, somatic_trace, virtual, own_trace = (
-        w.own_drive,
-        w.somatic,
-        w.somatic_trace,
-        w.virtual,
-        w.own_trace,
-    )
+    result, total, thread = w.own_drive, w.of_neuron[share.thread], share.thread
+    somatic, somatic_trace, virtual, own_trace = (
+        w.somatic[thread], w.somatic_trace[thread], w.virtual[thread], w.own_trace[thread],
+    )  # fmt: skip
     first, last = np.uint64(share.first), np.uint64(share.last_column)
     for k in range(len(result)):
         for i in range(first, last):
-            result[k, i] = 0
+            total[i] = 0
         for basis in range(somatic.shape[0]):
             for i in range(first, last):
-                result[k, i] += somatic[basis, i] * somatic_trace[k, basis, i]
+                total[i] += somatic[basis, i] * somatic_trace[k, basis, i]
         for basis in range(virtual.shape[0]):
             for i in range(first, last):
-                result[k, i] -= virtual[basis, i] * own_trace[k, basis, i]
+                total[i] -= virtual[basis, i] * own_trace[k, basis, i]
+        for i in range(first, last):
+            result[k, i] = total[i]
 
 
 @kernel(forceinline=True, fastmath=FASTMATH)
 def learn_own(w: Window, t: int, share: Share) -> None:
     """What is learned directly at step t: self-memory, the synapse that is not there, the reach of hidden neurons."""
-    gamma, eta, has_local, rates, dtype = w.gamma, w.learning_rate, w.has_local, w.rates[share.thread], w.post.dtype
-    visible_signal, hidden_signal = w.visible_signal[share.thread], w.hidden_signal[share.thread]
+    gamma, eta, has_local, thread, dtype = w.gamma, w.learning_rate, w.has_local, share.thread, w.post.dtype
+    rates, visible_signal, hidden_signal = w.rates[thread], w.visible_signal[thread], w.hidden_signal[thread]
+    somatic, somatic_trace = w.somatic[thread], w.somatic_trace[thread]
+    somatic_eligibility = w.somatic_eligibility[thread]
+    virtual, own_trace, virtual_eligibility = w.virtual[thread], w.own_trace[thread], w.virtual_eligibility[thread]
     n, K = w.fired.shape
     n_hidden, first, last = w.signal.shape[0], share.first, share.last
     for k in range(K):
@@ -196,16 +199,16 @@ def learn_own(w: Window, t: int, share: Share) -> None:
             rates[i] = eta * dtype.type(visible_signal[k])
         own = slice(first, share.last_column)
         post, rate = w.post[t * K + k, own], rates[own]
-        for basis in range(w.somatic.shape[0]):
-            trace, eligibility = w.somatic_trace[k, basis, own], w.somatic_eligibility[k, basis, own]
-            learn_directly(gamma, post, trace, rate, w.has_memory[own], eligibility, w.somatic[basis, own])
-        for basis in range(w.virtual.shape[0]):
-            trace, eligibility = w.own_trace[k, basis, own], w.virtual_eligibility[k, basis, own]
-            learn_directly(gamma, post, trace, rate, w.own_source[own], eligibility, w.virtual[basis, own])
+        for basis in range(somatic.shape[0]):
+            trace, eligibility = somatic_trace[k, basis, own], somatic_eligibility[k, basis, own]
+            learn_directly(gamma, post, trace, rate, w.has_memory[own], eligibility, somatic[basis, own])
+        for basis in range(virtual.shape[0]):
+            trace, eligibility = own_trace[k, basis, own], virtual_eligibility[k, basis, own]
+            learn_directly(gamma, post, trace, rate, w.own_source[own], eligibility, virtual[basis, own])
         if has_local:
             learn_reach(
-                gamma, w.errors[share.thread, k], w.own_trace[k], rates[n_hidden:], w.reaches,
-                w.reach_eligibility[k], w.reach, w.of_neuron[share.thread], min(first, n_hidden), min(last, n_hidden),
+                gamma, w.errors[thread, k], own_trace[k], rates[n_hidden:], w.reaches,
+                w.reach_eligibility[k], w.reach, w.of_neuron[thread], min(first, n_hidden), min(last, n_hidden),
             )  # fmt: skip
     if has_local and share.n_threads > 1:  # it has been added to a
         for i in range(min(first, n_hidden), min(last, n_hidden)):

@@ -82,9 +82,9 @@ class Window(NamedTuple):
     accumulated: Any  # (M * K, columns) f: a, where each neuron has a signal of its own
     signal: Any  # (n_hidden, K) f: of the last step
     # scratch that threads share, each with its own compartments or neurons
-    gram: Any  # (n_classes, K, M * K) f
-    scaled: Any  # (K, M * K) f
-    potentials: Any  # (K, columns) f
+    gram: Any  # (n_threads, n_classes, K, M * K) f
+    scaled: Any  # (n_threads, K, M * K) f
+    potentials: Any  # (n_threads, K, columns) f
     own_drive: Any  # (K, columns) f: of self-memory
     shares: Any  # (K, columns): probabilities of a spike, compartment by compartment
     fired: Any  # (n_neurons, K) bool
