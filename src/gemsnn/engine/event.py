@@ -547,7 +547,7 @@ def _shares(threads: int, n_compartments: int, n_neurons: int, dtype: np.dtype[A
     shares = []
     for thread in range(team):
         first_k, last_k = (2 * (pairs * end // team) for end in (thread, thread + 1))
-        first, last_column = (each * (lines * end // team) for end in (thread, thread + 1))
+        first, last_column = (-each * (-lines * end // team) for end in (thread, thread + 1))
         shares.append(
             Share(thread, team, first_k, min(last_k, n_compartments), first, min(last_column, n_neurons), last_column)
         )
