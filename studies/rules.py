@@ -261,15 +261,16 @@ def gather(runs: list[Run], learning_rates: list[Chosen], timed: list[Run], argu
                 test=figures["test"],
                 spikes=figures["train"]["hidden_spikes_per_step"],
                 communication=loads["to_processor"] + loads["to_neurons"] + loads.get("sent_back", 0),
-                milliseconds=1000 * seconds(run) / summary["position"],
+                milliseconds=None if (took := seconds(run)) is None else 1000 * took / summary["position"],
             )
         )
     if not measured:
         raise DataError("no run of the study is done; mend what failed, and start again")
-    hours = sum(seconds(run) for run in timed if run.directory.finished) / 3600
+    took = [seconds(run) for run in timed if run.directory.finished]
     about = {
         "command": " ".join(["python", "studies/rules.py", *arguments]),
-        "learning_hours": hours,
+        "learning_hours": sum(known for known in took if known is not None) / 3600,
+        "untimed": took.count(None),
         "tasks": {name: describe(name, runs) for name in dict.fromkeys(run.labels["task"] for run in runs)},
         "n_hidden": N_HIDDEN,
         "grid": list(LEARNING_RATES),
@@ -296,10 +297,15 @@ def describe(name: str, runs: list[Run]) -> dict[str, Any]:
         }
 
 
-def seconds(run: Run) -> float:
-    """Processor time of learning; of a run that was killed, as if all of it had taken as long as what is known."""
+def seconds(run: Run) -> float | None:
+    """Processor time of learning; of a run that was killed, as if all of it had taken as long as what is known.
+
+    None if nothing is: one that was killed after its last example, and only measured when it went on.
+    """
     lines = [json.loads(line) for line in run.directory.timing.read_text().splitlines()]
     timed = sum(line["examples"] for line in lines)
+    if not timed:
+        return None
     learned: int = run.directory.read_summary()["position"]
     return learned / timed * float(sum(line["learning_processor_seconds"] for line in lines))
 

@@ -2,13 +2,16 @@
 
     python studies/rules_page.py study-rules --page docs/results.md
 
-Writes the text between ``<!-- begin: rules -->`` and ``<!-- end: rules -->`` anew, and the figures beside the page;
-everything else in the page is left alone.
+Writes what stands between ``<!-- begin: rules -->`` and ``<!-- end: rules -->`` anew, the same for ``rules-tables``,
+and the figures beside the page; everything else in the page is left alone. What a person wrote between the ``story``
+comments is kept as long as the results are those that it is about.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +20,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator
 from page import put, table
 from rules_claims import CLAIMS
 from rules_results import BASELINE, FIXED, Measured, StudyResults, read_study
@@ -39,6 +43,8 @@ CUT = (
     "three digits, few epochs, a learning rate for each rule and not for each K, and for completing N-MNIST squares of "
     "2 x 2 pixels as inputs. IW with leaving one out and centred GEM compare compartments, and begin with K = 2."
 )
+PLACES = {"--out": "study-rules", "--n-mnist": "DIR"}
+"""How the command names folders on other machines."""
 SIZES = ("n_train", "n_test", "n_inputs", "n_visible", "n_steps", "epochs")
 
 
@@ -47,8 +53,9 @@ def main() -> None:
     parser.add_argument("study", type=Path, help="folder of the study")
     parser.add_argument("--page", type=Path, required=True, help="page to write into")
     given = parser.parse_args()
+    file = given.study / "results.json"
     try:
-        results, content = read_study(given.study / "results.json")
+        results, content = read_study(file)
     except GemsnnError as error:
         sys.exit(f"error: {error}")
     folder = given.page.parent / "figures" / "results" / "rules"
@@ -56,8 +63,10 @@ def main() -> None:
     draw(results, lambda axes, task: against_compartments(results, task, axes), folder / "compartments.svg")
     draw(results, lambda axes, task: against_cost(results, task, "milliseconds", axes), folder / "time.svg")
     draw(results, lambda axes, task: against_cost(results, task, "communication", axes), folder / "communication.svg")
-    text = put(given.page.read_text(), "rules", section(results, content))
-    given.page.write_text(text)
+    text, judged = given.page.read_text(), [claim(results) for claim in CLAIMS]
+    told = story(text, hashlib.sha256(file.read_bytes()).hexdigest()[:12])
+    text = put(text, "rules", "\n\n".join([picture("compartments", FIGURE), told, summary(results, judged)]))
+    given.page.write_text(put(text, "rules-tables", in_full(results, judged, content)))
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------
@@ -114,6 +123,10 @@ def against_cost(results: StudyResults, task: str, field: str, axes: Axes) -> No
         y = [gain(results, task, rule, K).mean for K in Ks]
         axes.plot(x, y, color=COLOURS[place], marker=MARKERS[place], ms=4, lw=1.4, label=rule)
     axes.set_xscale("log")
+    left, right = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if right < 100 * left else (1,)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,g}"))
+    axes.minorticks_off()
     names = {"milliseconds": "ms of processor time per example", "communication": "reals sent per step while learning"}
     axes.set(xlabel=names[field], ylabel="nats over no hidden neurons")
     finish(axes, results.title(task))
@@ -122,21 +135,27 @@ def against_cost(results: StudyResults, task: str, field: str, axes: Axes) -> No
 # ---- text ------------------------------------------------------------------------------------------------------------
 
 
-def section(results: StudyResults, content: dict[str, Any]) -> str:
-    judged = [claim(results) for claim in CLAIMS]
+def story(page: str, about: str) -> str:
+    """What a person wrote about these results; about others it would be wrong."""
+    found = re.search(r"<!-- story of (\w*): begin -->\n(.*?)<!-- story: end -->", page, re.DOTALL)
+    words = found[2].strip() if found and found[1] == about else ""
+    if found and found[2].strip() and not words:
+        print("The story in the page is about other results and was left out; git has it.")
+    return f"<!-- story of {about}: begin -->\n\n{words}\n\n<!-- story: end -->".replace("\n\n\n\n", "\n\n")
+
+
+def in_full(results: StudyResults, judged: list[Claim], content: dict[str, Any]) -> str:
     parts = [
-        picture("compartments", FIGURE),
-        summary(results, judged),
         how(results, content),
-        "### Verdicts",
+        "### Verdicts of the study",
         *(verdicts(claim) for claim in judged),
         picture("time", "The same against the processor time of learning."),
         picture("communication", "The same against the reals that are sent at each step of learning."),
-        "### Figures of every run",
+        "### Figures of every rule",
         *(figures(results, task) for task in results.tasks),
         "### Learning rates",
         rates(results),
-    ]  # fmt: skip
+    ]
     return "\n\n".join(parts)
 
 
@@ -159,7 +178,7 @@ def summary(results: StudyResults, judged: list[Claim]) -> str:
 
 
 def short(what: str, title: str) -> str:
-    return what.removeprefix(title).lstrip(",: ").replace(" chosen on validation", "")
+    return re.sub(r", (K = \d+) chosen on validation", r" (\1)", what.removeprefix(title).lstrip(",: "))
 
 
 def how(results: StudyResults, content: dict[str, Any]) -> str:
@@ -180,13 +199,19 @@ def how(results: StudyResults, content: dict[str, Any]) -> str:
         CUT,
         "",
         "```bash",
-        about["command"],
+        re.sub(r"(--out|--n-mnist) \S+", lambda given: f"{given[1]} {PLACES[given[1]]}", about["command"]),
         "```",
         "",
-        f"{about['learning_hours']:.1f} hours of processor time for learning, with gemsnn {versions['gemsnn']}, Python "
+        f"{about['learning_hours']:.1f} hours of processor time for learning{untimed(about)}, with gemsnn "
+        f"{versions['gemsnn']}, Python "
         f"{versions['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}, on {versions['processor']}.",
     ]
     return "\n".join(lines)
+
+
+def untimed(about: dict[str, Any]) -> str:
+    many = about.get("untimed", 0)
+    return f" (without {many} that were killed at their very end, whose time is not known)" if many else ""
 
 
 def verdicts(claim: Claim) -> str:
@@ -227,8 +252,9 @@ def read_out(runs: list[Measured]) -> list[str]:
     return accuracies + [over(runs, lambda run, of=of: of(run)["ece"], digits=3) for of in decoders]
 
 
-def over(runs: list[Measured], value: Callable[[Measured], float], factor: float = 1, digits: int = 1) -> str:
-    return plus_minus(estimate([value(run) for run in runs]), factor, digits)
+def over(runs: list[Measured], value: Callable[[Measured], float | None], factor: float = 1, digits: int = 1) -> str:
+    values = [value(run) for run in runs]
+    return plus_minus(estimate([known for known in values if known is not None]), factor, digits)
 
 
 def rates(results: StudyResults) -> str:

@@ -51,8 +51,8 @@ class Measured:
     """Hidden spikes per step while learning, over all compartments."""
     communication: int
     """Reals sent per step while learning, in all directions."""
-    milliseconds: float
-    """Processor time of learning, for each example."""
+    milliseconds: float | None
+    """Processor time of learning, for each example, where it is known."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class StudyResults:
         return sorted({run.K for run in self.runs if (run.task, run.rule) == (task, rule)})
 
     def mean(self, task: str, rule: str, K: int, field: str) -> float:
-        return float(np.mean([getattr(run, field) for run in self.of(task, rule, K).values()]))
+        values = [getattr(run, field) for run in self.of(task, rule, K).values()]
+        return float(np.mean([value for value in values if value is not None]))
 
     def best_K(self, task: str, rule: str, among: list[int] | None = None) -> int | None:
         """The K with the highest validation log-likelihood, a mean over seeds; None if there is none to choose."""

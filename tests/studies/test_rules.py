@@ -82,9 +82,21 @@ def test_from_learning_rates_to_the_page(
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
     page = study.parent / "page.md"
-    page.write_text("before\n<!-- begin: rules -->\nold\n<!-- end: rules -->\nafter\n")
+    old = "<!-- begin: rules -->\nold\n<!-- end: rules -->\n<!-- begin: rules-tables -->\n<!-- end: rules-tables -->\n"
+    page.write_text(f"before\n{old}after\n")
     run(monkeypatch, rules_page, study, "--page", page)
     text = page.read_text()
+    assert str(study) not in text  # commands are for other machines
+
+    # A person's words stay with the results that they are about.
+    begin = re.search("<!-- story of .*: begin -->", text)[0]
+    page.write_text(text.replace(begin, f"{begin}\n\nMine."))
+    run(monkeypatch, rules_page, study, "--page", page)
+    assert f"{begin}\n\nMine.\n\n<!-- story: end -->" in page.read_text()
+    page.write_text(page.read_text().replace(begin, "<!-- story of others: begin -->"))
+    run(monkeypatch, rules_page, study, "--page", page)
+    assert "Mine." not in page.read_text()
+    assert page.read_text() == text
     assert (text.startswith("before\n"), text.endswith("after\n"), "old" not in text) == (True, True, True)
     for name in re.findall(r"\]\((figures/[^)]*)\)", text):
         assert (page.parent / name).read_text().startswith("<?xml")

@@ -30,6 +30,8 @@ BEGIN, END = "<!-- discussion: begin -->", "<!-- discussion: end -->"
 ABOUT = re.compile(r"<!-- of: (.*?) -->\n*")
 KEPT = {"rules": "Which rule teaches hidden neurons?", "proposal": "A proposal that sees the target"}
 """Parts that other programs write, by the name in their comments, and their headings."""
+KEPT_LAST = {"rules-tables": "Which rule: the study in full"}
+"""Those that stand at the end."""
 SCALES = {"log_likelihood": (1, 2), "accuracy": (100, 1), "ece": (1, 3), "nll": (1, 3), "brier": (1, 3)}
 """How a figure is shown: times what, with how many digits."""
 
@@ -70,9 +72,12 @@ def write_page(folders: Sequence[Path], out: Path) -> None:
         columns[heading if heading not in columns else f"{heading} ({folder.name})"] = (results, claims)
         sections.append(section(results, claims, drawn))
     old = out.read_text() if out.exists() else ""
-    kept = [f"## {heading}\n\n{_block(old, name)}\n" for name, heading in KEPT.items() if _block(old, name)]
-    discussion = _discussion(old, _fingerprint(folders))
-    parts = [_HEAD, first, "## The paper's claims\n", _in_short(columns), discussion, *kept, _RULES, *sections]
+    kept, kept_last = (
+        [f"## {heading}\n\n{_block(old, name)}\n" for name, heading in parts.items() if _block(old, name)]
+        for parts in (KEPT, KEPT_LAST)
+    )
+    claims_part = ["## The paper's claims\n", _discussion(old, _fingerprint(folders)), _in_short(columns)]
+    parts = [_HEAD, first, *claims_part, *kept, _RULES, *sections, *kept_last]
     write_whole(out, "\n".join(part for part in parts if part).encode())
 
 
