@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def padded(n: int, dtype: np.dtype[Any]) -> int:
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """``np.zeros`` that begins with a line; rows do as well if the last axis is :func:`padded`."""
-    size = int(np.prod(shape)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     memory = np.zeros(size + LINE, dtype=np.uint8)
     begin = -memory.ctypes.data % LINE
     return memory[begin : begin + size].view(dtype).reshape(shape)
