@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gemsnn.events import PreparedData
 from gemsnn.inference import count_votes, sample, vote_probabilities
 from gemsnn.training import Model
+from gemsnn.training.polarity import merged_polarities
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +37,11 @@ class Shown:
         return vote_probabilities(self.votes)
 
 
-def show(data: PreparedData, model: Model, n_compartments: int, index: int = 0) -> Shown:
+def show(
+    data: PreparedData, model: Model, n_compartments: int, index: int = 0, merge_polarities: bool = False
+) -> Shown:
     """Run the model freely on a test example."""
-    inputs = data.test[index]
+    inputs = (merged_polarities(data) if merge_polarities else data).test[index]
     spikes = sample(model.network, model.parameters, inputs, n_compartments, seed=model.seed)
     n_hidden = model.network.n_hidden
     return Shown(

@@ -169,11 +169,11 @@ def _example(results: Results, folder: Path) -> Shown | None:
     run = RunDirectory(folder / "runs" / _name(K, results.of(K)[0].seed))
     if not run.config.exists():
         return None
-    _, path = read_config(run.config)
+    config, path = read_config(run.config)
     if path is None or not path.exists():
         return None
     with open_prepared(path) as data:
-        return show(data, run.load_model("best"), K)
+        return show(data, run.load_model("best"), K, merge_polarities=config.merge_polarities)
 
 
 def command_line(arguments: Sequence[str]) -> str:
