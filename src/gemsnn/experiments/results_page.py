@@ -126,7 +126,7 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
         f"{protocol.learning_rate:g}.",
         "",
         "```bash",
-        *results.about["commands"],
+        *(_elsewhere(command) for command in results.about["commands"]),
         "```",
         "",
         f"{results.about['when']}, with gemsnn {results.about['versions']['gemsnn']}, Python "
@@ -172,6 +172,11 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
             "",
         ]
     return "\n".join(lines)
+
+
+def _elsewhere(command: str) -> str:
+    """A command for other machines, where folders have other places."""
+    return re.sub(r"(--out|--data) (\S+)", lambda given: f"{given[1]} {Path(given[2]).name}", command)
 
 
 def _numbers(results: Results, decoder: DecodedBy) -> list[str]:
