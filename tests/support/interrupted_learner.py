@@ -17,9 +17,9 @@ FORMS = ("direct", "event")  # those that run in a team of threads
 
 def learn(form: str) -> None:
     compiled.FORM = form
-    network = gemsnn.Network.fully_connected(4, 6, 2)
+    network = gemsnn.Network.fully_connected(4, 30, 2)  # with 8 compartments large enough for two threads in both forms
     inputs, targets = np.ones((5, 4), np.uint8), np.ones((5, 2), np.uint8)
-    gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 2, threads=2)
+    gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 8, threads=2)
 
 
 def main() -> None:

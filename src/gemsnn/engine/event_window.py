@@ -61,14 +61,14 @@ class Window(NamedTuple):
     time: Any  # (1,): steps so far
     place: Any  # (2,): the present step of the window, and the first one whose post factors are not all 0
     bias: Any  # (columns,) f
-    somatic: Any  # (n_basis, columns) f
-    somatic_eligibility: Any  # (K, n_basis, columns) f
-    somatic_trace: Any  # (K, n_basis, columns) f
+    somatic: Any  # (n_threads, n_basis, columns) f: of a thread's own neurons, as those below
+    somatic_eligibility: Any  # (n_threads, K, n_basis, columns) f
+    somatic_trace: Any  # (n_threads, K, n_basis, columns) f
     past: Any  # (memory, K, n_neurons) bool: spikes of the last steps; slot time % memory
     history: Any  # (n_neurons, K, words) uint16: the same, for the tables; no words where both filters are recursions
-    own_trace: Any  # (K, n_basis, columns) f: of a neuron's spikes through the synaptic filter
-    virtual: Any  # (n_basis, columns) f: the synapse that is not there
-    virtual_eligibility: Any  # (K, n_basis, columns) f
+    own_trace: Any  # (n_threads, K, n_basis, columns) f: of a neuron's spikes through the synaptic filter
+    virtual: Any  # (n_threads, n_basis, columns) f: the synapse that is not there
+    virtual_eligibility: Any  # (n_threads, K, n_basis, columns) f
     reach: Any  # (n_visible, n_hidden) f
     reach_eligibility: Any  # (K, n_visible, n_hidden) f
     log_weights: Any  # (n_threads, K): all rows alike, as below
@@ -82,9 +82,6 @@ class Window(NamedTuple):
     accumulated: Any  # (M * K, columns) f: a, where each neuron has a signal of its own
     signal: Any  # (n_hidden, K) f: of the last step
     # scratch that threads share, each with its own compartments or neurons
-    gram: Any  # (n_threads, n_classes, K, M * K) f
-    scaled: Any  # (n_threads, K, M * K) f
-    potentials: Any  # (n_threads, K, columns) f
     own_drive: Any  # (K, columns) f: of self-memory
     shares: Any  # (K, columns): probabilities of a spike, compartment by compartment
     fired: Any  # (n_neurons, K) bool
@@ -93,6 +90,9 @@ class Window(NamedTuple):
     log_probability: Any  # (K, n_visible)
     reached: Any  # (n_hidden, n_visible) f
     # scratch of each thread, (n_threads, ...)
+    gram: Any  # (n_classes, K, M * K) f: of its compartments
+    scaled: Any  # (K, M * K) f
+    potentials: Any  # (K, columns) f
     alike: Any  # (M * K,) f: scalar products that are alike in all compartments
     whole: Any  # ((D + M) * K,) int32
     counts: Any  # ((D + M) * K,) f
