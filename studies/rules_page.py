@@ -10,7 +10,6 @@ comments is kept as long as the results are those that it is about.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import re
 import sys
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from rules_results import BASELINE, FIXED, Measured, StudyResults, read_study
 from gemsnn.common.words import plus_minus, with_interval
 from gemsnn.errors import GemsnnError
 from gemsnn.experiments import Claim
+from gemsnn.experiments.results_page import elsewhere, fingerprint, kept_words
 from gemsnn.experiments.statistics import Estimate, estimate
 from gemsnn.plot.axes import COLOURS, MARKERS, finish, ink
 from gemsnn.plot.panels import style
@@ -43,8 +43,6 @@ CUT = (
     "three digits, few epochs, a learning rate for each rule and not for each K, and for completing N-MNIST squares of "
     "2 x 2 pixels as inputs. IW with leaving one out and centred GEM compare compartments, and begin with K = 2."
 )
-PLACES = {"--out": "study-rules", "--n-mnist": "DIR"}
-"""How the command names folders on other machines."""
 SIZES = ("n_train", "n_test", "n_inputs", "n_visible", "n_steps", "epochs")
 
 
@@ -53,9 +51,8 @@ def main() -> None:
     parser.add_argument("study", type=Path, help="folder of the study")
     parser.add_argument("--page", type=Path, required=True, help="page to write into")
     given = parser.parse_args()
-    file = given.study / "results.json"
     try:
-        results, content = read_study(file)
+        results, content = read_study(given.study / "results.json")
     except GemsnnError as error:
         sys.exit(f"error: {error}")
     folder = given.page.parent / "figures" / "results" / "rules"
@@ -64,7 +61,7 @@ def main() -> None:
     draw(results, lambda axes, task: against_cost(results, task, "milliseconds", axes), folder / "time.svg")
     draw(results, lambda axes, task: against_cost(results, task, "communication", axes), folder / "communication.svg")
     text, judged = given.page.read_text(), [claim(results) for claim in CLAIMS]
-    told = story(text, hashlib.sha256(file.read_bytes()).hexdigest()[:12])
+    told = kept_words(text, "story", fingerprint([given.study])).rstrip()
     text = put(text, "rules", "\n\n".join([picture("compartments", FIGURE), told, summary(results, judged)]))
     given.page.write_text(put(text, "rules-tables", in_full(results, judged, content)))
 
@@ -135,15 +132,6 @@ def against_cost(results: StudyResults, task: str, field: str, axes: Axes) -> No
 # ---- text ------------------------------------------------------------------------------------------------------------
 
 
-def story(page: str, about: str) -> str:
-    """What a person wrote about these results; about others it would be wrong."""
-    found = re.search(r"<!-- story of (\w*): begin -->\n(.*?)<!-- story: end -->", page, re.DOTALL)
-    words = found[2].strip() if found and found[1] == about else ""
-    if found and found[2].strip() and not words:
-        print("The story in the page is about other results and was left out; git has it.")
-    return f"<!-- story of {about}: begin -->\n\n{words}\n\n<!-- story: end -->".replace("\n\n\n\n", "\n\n")
-
-
 def in_full(results: StudyResults, judged: list[Claim], content: dict[str, Any]) -> str:
     parts = [
         how(results, content),
@@ -199,7 +187,7 @@ def how(results: StudyResults, content: dict[str, Any]) -> str:
         CUT,
         "",
         "```bash",
-        re.sub(r"(--out|--n-mnist) \S+", lambda given: f"{given[1]} {PLACES[given[1]]}", about["command"]),
+        elsewhere(about["command"]),
         "```",
         "",
         f"{about['learning_hours']:.1f} hours of processor time for learning{untimed(about)}, with gemsnn "

@@ -8,7 +8,9 @@ from gemsnn.experiments import Protocol, judge
 from gemsnn.experiments.claims import as_records
 from gemsnn.experiments.protocol import PUBLISHED_CODE
 from gemsnn.experiments.results import read_results, to_json, write_results
-from gemsnn.experiments.results_page import BEGIN, END, main
+from gemsnn.experiments.results_page import main
+
+BEGIN, END = "<!-- discussion: begin -->", "<!-- discussion: end -->"
 
 
 @pytest.fixture

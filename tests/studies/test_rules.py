@@ -89,11 +89,11 @@ def test_from_learning_rates_to_the_page(
     assert str(study) not in text  # commands are for other machines
 
     # A person's words stay with the results that they are about.
-    begin = re.search("<!-- story of .*: begin -->", text)[0]
+    begin = re.search("<!-- story: begin -->\n\n<!-- of: .* -->", text)[0]
     page.write_text(text.replace(begin, f"{begin}\n\nMine."))
     run(monkeypatch, rules_page, study, "--page", page)
     assert f"{begin}\n\nMine.\n\n<!-- story: end -->" in page.read_text()
-    page.write_text(page.read_text().replace(begin, "<!-- story of others: begin -->"))
+    page.write_text(page.read_text().replace(begin, "<!-- story: begin -->\n\n<!-- of: others -->"))
     run(monkeypatch, rules_page, study, "--page", page)
     assert "Mine." not in page.read_text()
     assert page.read_text() == text

@@ -26,7 +26,6 @@ from gemsnn.experiments.protocol import DecodedBy
 from gemsnn.experiments.results import CHOICE_NAMES, CHOICES, Results, read_results
 from gemsnn.experiments.statistics import Estimate
 
-BEGIN, END = "<!-- discussion: begin -->", "<!-- discussion: end -->"
 ABOUT = re.compile(r"<!-- of: (.*?) -->\n*")
 KEPT = {"rules": "Which rule teaches hidden neurons?", "proposal": "A proposal that sees the target"}
 """Parts that other programs write, by the name in their comments, and their headings."""
@@ -76,7 +75,7 @@ def write_page(folders: Sequence[Path], out: Path) -> None:
         [f"## {heading}\n\n{_block(old, name)}\n" for name, heading in parts.items() if _block(old, name)]
         for parts in (KEPT, KEPT_LAST)
     )
-    claims_part = ["## The paper's claims\n", _discussion(old, _fingerprint(folders)), _in_short(columns)]
+    claims_part = ["## The paper's claims\n", kept_words(old, "discussion", fingerprint(folders)), _in_short(columns)]
     parts = [_HEAD, first, *claims_part, *kept, _RULES, *sections, *kept_last]
     write_whole(out, "\n".join(part for part in parts if part).encode())
 
@@ -126,7 +125,7 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
         f"{protocol.learning_rate:g}.",
         "",
         "```bash",
-        *(_elsewhere(command) for command in results.about["commands"]),
+        *(elsewhere(command) for command in results.about["commands"]),
         "```",
         "",
         f"{results.about['when']}, with gemsnn {results.about['versions']['gemsnn']}, Python "
@@ -174,9 +173,9 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
     return "\n".join(lines)
 
 
-def _elsewhere(command: str) -> str:
+def elsewhere(command: str) -> str:
     """A command for other machines, where folders have other places."""
-    return re.sub(r"(--out|--data) (\S+)", lambda given: f"{given[1]} {Path(given[2]).name}", command)
+    return re.sub(r"(--out|--data|--n-mnist) (\S+)", lambda given: f"{given[1]} {Path(given[2]).name}", command)
 
 
 def _numbers(results: Results, decoder: DecodedBy) -> list[str]:
@@ -233,7 +232,7 @@ def _slug(results: Results) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
 
 
-def _fingerprint(folders: Sequence[Path]) -> str:
+def fingerprint(folders: Sequence[Path]) -> str:
     """Of all results together."""
     digest = hashlib.sha256()
     for folder in folders:
@@ -241,15 +240,16 @@ def _fingerprint(folders: Sequence[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _discussion(old: str, about: str) -> str:
-    """What a person wrote about these results; about others it would be wrong."""
-    text = old[old.index(BEGIN) + len(BEGIN) : old.index(END)] if BEGIN in old and END in old else ""
+def kept_words(old: str, name: str, about: str) -> str:
+    """What a person wrote about these results, between comments of that name; about others it would be wrong."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    text = old[old.index(begin) + len(begin) : old.index(end)] if begin in old and end in old else ""
     of = ABOUT.search(text)
     words = ABOUT.sub("", text).strip()
     if words and of and of[1] != about:
-        print("The discussion in the page is about other results and was left out; git has it.")
+        print(f"The {name} in the page is about other results and was left out; git has it.")
         words = ""
-    return f"{BEGIN}\n\n<!-- of: {about} -->\n\n{words}\n\n{END}\n".replace("\n\n\n\n", "\n\n")
+    return f"{begin}\n\n<!-- of: {about} -->\n\n{words}\n\n{end}\n".replace("\n\n\n\n", "\n\n")
 
 
 def _block(old: str, name: str) -> str:
