@@ -12,7 +12,8 @@ PROGRAM = """
 import numpy as np
 from gemsnn.engine.direct_kernel import filter_spikes
 for dtype in (np.float32, np.float64):  # compiles twice
-    filter_spikes(np.ones((3, 2), dtype=np.uint8), np.ones((1, 2), dtype=dtype), 0)
+    found = filter_spikes(np.ones((3, 2), dtype=np.uint8), np.ones((1, 2), dtype=dtype), 0)
+    assert found.dtype == dtype
 """
 
 
@@ -30,6 +31,40 @@ def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path):
     assert first.count("gemsnn: compiling the engine") == 1
     assert first.count("\n") == 1
     assert second == ""
+
+
+ON_A_SLOW_DISK = """
+import os, time, sys
+import numpy as np
+from gemsnn.engine.direct_kernel import filter_spikes
+replace = os.replace
+def slowly(*files):
+    time.sleep(2)
+    replace(*files)
+os.replace = slowly
+filter_spikes(np.ones((3, 2), dtype=np.uint8), np.ones((1, 2), dtype=sys.argv[1]), 0)
+"""
+
+
+def test_processes_that_compile_at_the_same_time_do_not_get_into_each_others_way(tmp_path):
+    """Each looks for kernels on disk before the other has written its own."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    both = [
+        subprocess.Popen([sys.executable, "-c", ON_A_SLOW_DISK, dtype], env=environment, stderr=subprocess.DEVNULL)
+        for dtype in ("float32", "float64")
+    ]
+    assert [process.wait(300) for process in both] == [0, 0]
+    assert run_with_cache(tmp_path) == "", "a kernel was lost, or was not what it should be"
+
+
+def test_a_file_that_is_not_what_its_name_says_is_compiled_anew(tmp_path):
+    run_with_cache(tmp_path)
+    one, other = tmp_path.glob("*/*filter_spikes*.nbc")
+    shutil.copy(one, other)
+    assert "compiling" in run_with_cache(tmp_path)
+    assert run_with_cache(tmp_path) == "", "the wrong file stays"
+    one.write_bytes(one.read_bytes()[:100])
+    assert "compiling" in run_with_cache(tmp_path)
 
 
 NOWHERE_TO_KEEP_IT = """
@@ -66,6 +101,6 @@ def test_a_kernel_is_compiled_anew_when_a_function_of_another_file_that_it_calls
     assert run() == "1.0\n"
     rows = copy / "engine" / "rows.py"
     rows.write_text(rows.read_text().replace("total[c] = 0\n    four = number", "total[c] = 41\n    four = number"))
-    for index in copy.glob("engine/__pycache__/*.nbi"):  # one that speaks of types that are gone
-        index.write_bytes(index.read_bytes().replace(b"numba", b"nunca"))
+    for kept in copy.glob("engine/__pycache__/*.nbc"):  # one that speaks of types that are gone
+        kept.write_bytes(kept.read_bytes().replace(b"numba", b"nunca"))
     assert run() == "42.0\n"

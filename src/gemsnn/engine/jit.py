@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import lru_cache, partial
-from hashlib import sha256
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-from numba import cfunc, njit
+from numba import njit
 from numba.core import event
-from numba.core.caching import CacheImpl
+from numba.core.ccallback import CFunc
+
+from gemsnn.engine.kernel_files import KernelFiles
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,7 +26,7 @@ def jit(**options: Any) -> Callable[[Function], Function]:
     """``numba.njit`` without the interpreter's lock, cached on disk if that is possible."""
 
     def decorate(function: Function) -> Function:
-        return cast(Function, _cached(function, lambda cache: njit(nogil=True, cache=cache, **options)(function)))
+        return cast(Function, _kept(njit(nogil=True, **options)(function), function))
 
     return decorate
 
@@ -45,47 +45,20 @@ def pointer(signature: Any, function: Callable[..., Any]) -> Any:
 
     Its sums keep their order: what it gives for a neuron may not depend on which neurons a thread has beside it.
     """
-    return _cached(function, lambda cache: cfunc(signature, cache=cache, error_model="numpy")(function))
+    compiled: Any = CFunc(function, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
+    _kept(compiled, function).compile()
+    return compiled
 
 
-def _cached(function: Callable[..., Any], make: Callable[[bool], Any]) -> Any:
-    if function.__module__ not in sys.modules:  # run from a page or a text: Numba would keep it and not find it again
-        return make(False)
+def _kept(dispatcher: Any, function: Callable[..., Any]) -> Any:
+    """With its results kept on disk, if that is possible."""
+    if function.__module__ not in sys.modules:  # run from a page or a text: it would be kept and not found again
+        return dispatcher
     try:
-        return make(True)
+        dispatcher._cache = KernelFiles(function)
     except RuntimeError:  # Numba finds no folder that it can write to, or the function is not in a file
         _Announcer.kept = _Announcer.kept and not _is_ours(function)
-        return make(False)
-
-
-class _WithAllSources:
-    """Where Numba keeps our kernels, and for how long: until any file of the engine or of the rules changes.
-
-    Numba itself asks only whether the kernel's own file is as it was. But a kernel contains the functions of other
-    files that it calls: after an upgrade it could be one of the old version, with other arrays than it is given, or
-    speak of types that are gone. So what all those files contain is a part of the name under which a kernel is kept.
-    """
-
-    @classmethod
-    def from_function(cls, function: Any, file: str) -> Any:
-        if not _is_ours(function):
-            return None
-        for others in _locators:
-            locator = None if others is cls else others.from_function(function, file)
-            if locator is not None:
-                locator.get_disambiguator = partial(str, f"{locator.get_disambiguator()}-{_all_sources()}")
-                return locator
-        return None
-
-
-@lru_cache(maxsize=1)
-def _all_sources() -> str:
-    files = sorted(path for folder in ("engine", "rules") for path in Path(__file__).parents[1].glob(f"{folder}/*.py"))
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
-
-
-_locators: list[Any] = CacheImpl._locator_classes
-_locators.insert(0, _WithAllSources)
+    return dispatcher
 
 
 def _is_ours(function: Callable[..., Any]) -> bool:
