@@ -104,3 +104,11 @@ def test_a_kernel_is_compiled_anew_when_a_function_of_another_file_that_it_calls
     for kept in copy.glob("engine/__pycache__/*.nbc"):  # one that speaks of types that are gone
         kept.write_bytes(kept.read_bytes().replace(b"numba", b"nunca"))
     assert run() == "42.0\n"
+
+
+def test_a_function_without_a_module_is_compiled_by_numba_as_if_we_were_not_there():
+    import numba
+
+    made = {}
+    exec("def double(x): return 2 * x", {"__name__": None}, made)
+    assert numba.njit(made["double"])(21) == 42

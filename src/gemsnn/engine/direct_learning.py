@@ -8,6 +8,7 @@ import numpy as np
 
 from gemsnn.engine.jit import FASTMATH, kernel
 from gemsnn.engine.recursion import Bank
+from gemsnn.engine.rows import mix
 
 
 @kernel(fastmath=FASTMATH)
@@ -67,34 +68,33 @@ def remember(fired: Any, histories: Any, bits: int, first: int, last: int) -> No
 
 
 @kernel(fastmath=FASTMATH)
-def advance_trace(
-    bank: Bank,
-    table: Any,
-    histories: Any,
-    past: Any,
-    k: int,
-    time: int,
-    spikes: Any,
-    trace: Any,
-    first: int,
-    last: int,
+def advance_traces(
+    bank: Bank, past: Any, time: int, spikes: Any, traces: Any, first: int, last: int, offsets: Any, factors: Any
 ) -> None:
-    """Traces (n_basis, n) of the neurons' own spikes for the next step: by recursion, or by the table of ``tables.py``.
+    """Traces (K, n_basis, n) of the neurons' own spikes for the next step, of neurons ``first`` to ``last`` - 1.
 
-    Of neurons ``first`` to ``last`` - 1. ``spikes`` (n,) are those of this step; ``past`` does not have them yet, the
-    ``histories`` have.
+    ``spikes`` (K, n) are those of this step; ``past`` (memory, K, n) does not have them yet.
     """
-    n_basis, start, end = trace.shape[0], np.uint64(first), np.uint64(last)
-    if bank.recursive:
-        left = past[(time - bank.taps.shape[1]) % len(past), k]
-        for basis in range(n_basis):
-            decay, gain = bank.recursion.decay[basis], bank.recursion.gain[basis]
-            leaving = bank.recursion.leaving[basis]
-            for i in range(start, end):
-                trace[basis, i] = decay * trace[basis, i] + (gain * spikes[i] - leaving * left[i])
-        return
-    for basis in range(n_basis):
-        look_up(histories, k, table, basis, trace[basis], first, last)
+    memory, K, n = past.shape
+    taps, start, end = bank.taps, np.uint64(first), np.uint64(last)
+    for basis in range(taps.shape[0]):
+        decay, gain, leaving = bank.recursion.decay[basis], bank.recursion.gain[basis], bank.recursion.leaving[basis]
+        number, slot, left = 0, time % memory, past[(time - taps.shape[1]) % memory]
+        if not bank.recursive:
+            for lag in range(2, min(taps.shape[1], memory) + 1):
+                slot = slot - 1 if slot else memory - 1
+                offsets[number], factors[number] = slot * K * n, taps[basis, lag - 1]
+                number += taps[basis, lag - 1] != 0
+        for k in range(K):
+            trace, newest, leaves = traces[k, basis], spikes[k], left[k]
+            if bank.recursive:
+                for i in range(start, end):
+                    trace[i] = decay * trace[i] + (gain * newest[i] - leaving * leaves[i])
+            else:
+                mix(past.reshape(-1)[k * n :], offsets, factors, number, first, last, trace)
+                tap = taps[basis, 0]
+                for i in range(start, end):
+                    trace[i] += tap * newest[i]
 
 
 @kernel()

@@ -33,7 +33,6 @@ from gemsnn.engine.kept import Declared, Kept, length
 from gemsnn.engine.pointers import rule_functions, rule_numbers
 from gemsnn.engine.protocol import Info, State, no_means
 from gemsnn.engine.recursion import Bank
-from gemsnn.engine.tables import histories
 from gemsnn.model import Network, Parameters
 from gemsnn.rules import Rule
 
@@ -125,7 +124,7 @@ class Learner:
         self._time, self._stale = 0, False
         w = self._window = self._window._replace(**rule_numbers(rule, self.dtype))
         for array in (
-            w.time, w.place, w.somatic_eligibility, w.somatic_trace, w.past, w.history, w.own_trace, w.virtual,
+            w.time, w.place, w.somatic_eligibility, w.somatic_trace, w.past, w.own_trace, w.virtual,
             w.virtual_eligibility, w.reach_eligibility, w.log_weights, w.processor_memory, w.neuron_memory, w.signal,
         ):  # fmt: skip
             array[...] = 0
@@ -220,7 +219,7 @@ class Learner:
             many = min(room, T - done, LONGEST_SEQUENCE)
             if self._stale:
                 self._renew_filters()
-            what = self._window, self._filled_up, steps, *self._functions, done, done + many
+            what = self._window, self._filled_up, len(self._populations), steps, *self._functions, done, done + many
             self._in_team(partial(advance, *what))
             done += many
             self._time += many
@@ -234,15 +233,13 @@ class Learner:
         n, n_hidden, n_visible = network.n_neurons, network.n_hidden, network.n_visible
         n_basis, D = plan.synapses.taps.shape
         n_somatic, columns, team = network.somatic_filter.n_basis, self._columns, len(self._shares)
-        has_local = rule.local is not None
+        has_local, own_trace = rule.local is not None, zeros((team, K, n_basis, columns), f)
         return Window(
             **rule_numbers(rule, self.dtype),
             has_local=has_local,
             synapses=plan.synapses,
             soma=plan.soma,
-            synaptic_table=plan.synaptic_table,
-            somatic_table=plan.somatic_table,
-            history_bits=plan.history.bits,
+            one_filter=plan.one_filter,
             circuits=plan.circuits,
             segment=plan.segments,
             own_source=_wider(plan.own_source, columns),
@@ -253,10 +250,9 @@ class Learner:
             bias=_wider(parameters.bias, columns),
             somatic=_wider(np.repeat(parameters.somatic.T[None], team, axis=0), columns),
             somatic_eligibility=zeros((team, K, n_somatic, columns), f),
-            somatic_trace=zeros((team, K, n_somatic, columns), f),
+            somatic_trace=own_trace if plan.one_filter else zeros((team, K, n_somatic, columns), f),
             past=np.zeros((network.memory, K, n), dtype=np.bool_),
-            history=np.zeros((n, K, plan.history.words), dtype=np.uint16),
-            own_trace=zeros((team, K, n_basis, columns), f),
+            own_trace=own_trace,
             virtual=zeros((team, n_basis, columns), f),
             virtual_eligibility=zeros((team, K, n_basis, columns), f),
             reach=np.array(self._reach(parameters.synaptic), order="C"),
@@ -272,7 +268,7 @@ class Learner:
             signal=np.zeros((n_hidden, K), dtype=f),
             gram=np.zeros((team, int(plan.segments[:, 2].max()) + 1, K, M * K), dtype=f),
             scaled=np.zeros((team, K, M * K), dtype=f),
-            alike=np.zeros((team, M * K), dtype=f),
+            alike=np.zeros((team, M), dtype=f),
             potentials=zeros((team, K, columns), f),
             own_drive=zeros((K, columns), f),
             fired=np.zeros((n, K), dtype=np.bool_),
@@ -285,9 +281,9 @@ class Learner:
             left_counts=np.zeros((team, (D + M) * K), dtype=f),
             left=zeros((team, n_basis * columns), f),
             starts=np.zeros((team, 2, n_basis, K), dtype=f),
-            sums=np.zeros((team, K * K), dtype=f),
-            offsets=np.zeros((team, D * n_basis + 1), dtype=np.intp),
-            lag_factors=np.zeros((team, D * n_basis + 1), dtype=f),
+            sums=np.zeros((team, max(K * K, D + 1)), dtype=f),
+            offsets=np.zeros((team, D * n_basis + network.memory), dtype=np.intp),
+            lag_factors=np.zeros((team, D * n_basis + network.memory), dtype=f),
             turned=np.zeros((team, n_basis, D + 1), dtype=f),
             active=np.zeros((team, max((part.size for part in plan.sources), default=0)), dtype=np.intp),
             shares=zeros((K, columns), np.dtype(np.float64)),
@@ -324,7 +320,7 @@ class Learner:
             weights=self._synaptic[part.columns],
             bits=np.zeros((-(-part.size // 64), (D + M) * K), dtype=np.uint64),
             impulse=zeros((K, ring * n_basis * self._columns), f),
-            recent=np.zeros((lags + 1, (lags + 1) * K * K), dtype=f),
+            recent=np.zeros((lags + 1) * (lags + 1) * K * K, dtype=f),
             half=np.zeros((K, lags * n_basis * max(M, 2) * K), dtype=f),
             products=np.zeros((K, M * K), dtype=f),
             filtered=zeros((K, n_basis, self._columns), f),
@@ -425,7 +421,7 @@ class Learner:
             accumulated=_longer(w.accumulated, 0, M * K),
             gram=_longer(w.gram, 3, M * K),
             scaled=_longer(w.scaled, 2, M * K),
-            alike=_longer(w.alike, 1, M * K),
+            alike=_longer(w.alike, 1, M),
             whole=_longer(w.whole, 1, (D + M) * K),
             counts=_longer(w.counts, 1, (D + M) * K),
             left_counts=_longer(w.left_counts, 1, (D + M) * K),
@@ -473,8 +469,6 @@ class Learner:
         """Make from the spikes what follows from them; ``past`` (memory, K, n_neurons), the oldest first."""
         w = self._window
         w.past[self._order_of_past()] = past
-        words, bits = self.plan.history
-        w.history[:] = histories(past[max(len(past) - words * bits, 0) :], self.plan.history)
         for traces, bank in ((w.somatic_trace, w.soma), (w.own_trace, w.synapses)):
             if not bank.recursive:
                 traces[..., : self.network.n_neurons] = self._own_traces(bank)

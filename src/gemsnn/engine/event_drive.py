@@ -34,9 +34,11 @@ def drive(
     K, n_basis, n = filtered.shape
     D, ring, number = taps.shape[1], impulse.shape[1] // (n_basis * n), 0
     if not synapses.recursive:
+        slot = time % ring
         for lag in range(1, min(D, time) + 1):
+            slot = slot - 1 if slot else ring - 1  # faster than a division for each
             for basis in range(n_basis):
-                offsets[number], factors[number] = ((time - lag) % ring * n_basis + basis) * n, taps[basis, lag - 1]
+                offsets[number], factors[number] = (slot * n_basis + basis) * n, taps[basis, lag - 1]
                 number += taps[basis, lag - 1] != 0
     for k in range(first_k, last_k):
         own = k if K > 1 else 0

@@ -38,7 +38,8 @@ import numpy as np
 
 from gemsnn.engine.barrier import wait_for_all
 from gemsnn.engine.bits import pack
-from gemsnn.engine.direct_learning import advance_trace, remember
+from gemsnn.engine.by_number import laid_out, member
+from gemsnn.engine.direct_learning import advance_traces
 from gemsnn.engine.event_drive import drive, recur, take_in
 from gemsnn.engine.event_learning import add_learned, add_signals, learn_own, own_drive
 from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn, turn_pairs
@@ -50,7 +51,8 @@ from gemsnn.engine.jit import FASTMATH, kernel
 @kernel(fastmath=FASTMATH, error_model="numpy")
 def advance(
     w: Window,
-    populations: Any,
+    all_populations: Any,
+    n_populations: int,
     steps: Steps,
     post_factor: Any,
     broadcast: Any,
@@ -69,21 +71,24 @@ def advance(
     whole, counts, left_counts, starts = w.whole[thread], w.counts[thread], w.left_counts[thread], w.starts[thread]
     recursive, D = synapses.recursive, synapses.taps.shape[1]
     n, K = w.fired.shape
+    populations = laid_out(all_populations)
     time, t, begin, barriers = w.time[0], w.place[0], w.place[1], 0
 
     # Inputs are known ahead: each thread packs, and takes in, those of its own steps.
     many = last - first
     ahead_first, ahead_last = many * thread // n_threads, many * (thread + 1) // n_threads
-    for p in populations:
-        if p.of_inputs and p.size:
+    for number in range(n_populations):
+        p = member(populations, number)
+        if p.of_inputs:
             for ahead in range(ahead_first, ahead_last):
                 pack(steps.inputs[first + ahead, p.first : p.first + p.size], p.bits, D + t + ahead)
     own_drive(w, share)
     if n_threads > 1:
         barriers += 1
         wait_for_all(counter, n_threads * barriers)
-    for p in populations:
-        if p.of_inputs and p.size:
+    for number in range(n_populations):
+        p = member(populations, number)
+        if p.of_inputs:
             for ahead in range(ahead_first, ahead_last):
                 take_in(p, synapses, time + ahead + 1, D + t + ahead, 0, 1, active, left)
 
@@ -93,19 +98,20 @@ def advance(
         for k in range(first_k, last_k):
             for i in range(bias.shape[0]):
                 potentials[k, i] = bias[i] + w.own_drive[k, i]
-        for p in populations:
-            if p.size:
-                drive(p, synapses, time, t, first_k, last_k, potentials, offsets, lag_factors, of_neuron)
+        for number in range(n_populations):
+            p = member(populations, number)
+            drive(p, synapses, time, t, first_k, last_k, potentials, offsets, lag_factors, of_neuron)
         if begin < t:
-            add_learned(w, populations, t, begin, share)
+            add_learned(w, populations, n_populations, t, begin, share)
         for k in range(first_k, last_k):
             fire(
                 potentials[k], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares[k],
                 spikes[step, k], w.log_probability[k],
             )  # fmt: skip
         _make_post_factors(w, spikes[step], t, clamped, post_factor, share)
-        for p in populations:
-            if p.size and not p.of_inputs:
+        for number in range(n_populations):
+            p = member(populations, number)
+            if not p.of_inputs:
                 for k in range(first_k, min(last_k, 1) if p.shared else last_k):
                     column = D + t if p.shared else (D + t) * K + k
                     pack(spikes[step, k, p.first : p.first + p.size], p.bits, column)
@@ -124,14 +130,10 @@ def advance(
         add_signals(w, t, begin, clamped, share)
         learn_own(w, t, share)
         # Their own traces and, if a step follows, what these drive.
-        remember(w.fired, w.history, w.history_bits, share.first, share.last)
-        for k in range(K):
-            row = spikes[step, k]
-            for bank, table, traces in (
-                (w.soma, w.somatic_table, w.somatic_trace[thread]),
-                (synapses, w.synaptic_table, w.own_trace[thread]),
-            ):
-                advance_trace(bank, table, w.history, w.past, k, time, row, traces[k], share.first, share.last)
+        own = share.first, share.last, offsets, lag_factors
+        advance_traces(w.soma, w.past, time, spikes[step], w.somatic_trace[thread], *own)
+        if not w.one_filter:
+            advance_traces(synapses, w.past, time, spikes[step], w.own_trace[thread], *own)
         if step + 1 < last:
             own_drive(w, share)
         if begin == t and not clamped:
@@ -139,35 +141,35 @@ def advance(
         # 1. and 2. of the next step.
         if not recursive:
             turn(synapses.taps, time + 1, turned)
-        for p in populations:
-            if p.size:
-                # One thread does what all compartments share.
-                if p.shared and thread:
-                    continue
-                p_first, p_last = (0, 1) if p.shared else (first_k, last_k)
-                if not p.of_inputs:
-                    take_in(p, synapses, time + 1, D + t, p_first, p_last, active, left)
-                if recursive:
-                    recur(p, synapses.recursion, time + 1, p_first, p_last)
-                    recursive_products(
-                        p, synapses, time + 1, t + 1, p_first, p_last, whole, counts, left_counts, active, starts
-                    )
-                else:
-                    finite_products(
-                        p, synapses.taps, time + 1, t + 1, begin, p_first, p_last, whole, counts, turned, sums,
-                        offsets, lag_factors,
-                    )  # fmt: skip
+        for number in range(n_populations):
+            p = member(populations, number)
+            if p.shared and thread:  # one thread does what all compartments share
+                continue
+            p_first, p_last = (0, 1) if p.shared else (first_k, last_k)
+            if not p.of_inputs:
+                take_in(p, synapses, time + 1, D + t, p_first, p_last, active, left)
+            if recursive:
+                recur(p, synapses.recursion, time + 1, p_first, p_last)
+                recursive_products(
+                    p, synapses, time + 1, t + 1, p_first, p_last, whole, counts, left_counts, active, starts
+                )
+            else:
+                finite_products(
+                    p, synapses.taps, time + 1, t + 1, begin, p_first, p_last, whole, counts, turned, sums,
+                    offsets, lag_factors,
+                )  # fmt: skip
         if n_threads > 1:
             barriers += 1
             wait_for_all(counter, n_threads * barriers)
 
         # What no thread needs any more as it was.
         for k in range(first_k, last_k):
-            past = w.past[time % len(w.past), k]
-            for i in range(n):
-                past[i] = spikes[step, k, i]
-        for p in populations:
-            if p.size and not (p.shared and thread):
+            past, row = w.past[time % len(w.past), k], spikes[step, k]
+            for i in range(np.uint64(n)):
+                past[i] = row[i]
+        for number in range(n_populations):
+            p = member(populations, number)
+            if not (p.shared and thread):
                 p_first, p_last = (0, 1) if p.shared else (first_k, last_k)
                 if recursive:
                     recursive_squares(p, synapses.recursion, t + 1, p_first, p_last)

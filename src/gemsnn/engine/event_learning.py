@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gemsnn.engine.by_number import member
 from gemsnn.engine.direct_learning import learn_directly, learn_reach
 from gemsnn.engine.event_window import Share, Window
 from gemsnn.engine.jit import FASTMATH, kernel
@@ -14,14 +15,14 @@ TILE = 32  # rows of post factors that fit into the processor's inner cache
 
 
 @kernel(forceinline=True, fastmath=FASTMATH)
-def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -> None:
+def add_learned(w: Window, populations: Any, n_populations: int, t: int, begin: int, share: Share) -> None:
     """Add eta sum_s a_s (R_s . R_t) to the potentials; the bias is a source with a trace of 1."""
     thread, post, segment = share.thread, w.post, w.segment
     potentials, gram, scaled = w.potentials[thread], w.gram[thread], w.scaled[thread]
     eta, has_local, n_hidden, K = w.learning_rate, w.has_local, w.signal.shape[0], potentials.shape[0]
     start, end = np.uint64(begin * K), np.uint64(t * K)
     for c in range(gram.shape[0]):
-        _add_products(w, populations, c, t, begin, share)
+        _add_products(w, populations, n_populations, c, t, begin, share)
     for g in range(segment.shape[0]):
         first, last, c = segment[g, 0], segment[g, 1], segment[g, 2]
         if has_local and last <= n_hidden:
@@ -35,27 +36,34 @@ def add_learned(w: Window, populations: Any, t: int, begin: int, share: Share) -
 
 
 @kernel(forceinline=True, fastmath=FASTMATH)
-def _add_products(w: Window, populations: Any, c: int, t: int, begin: int, share: Share) -> None:
+def _add_products(w: Window, populations: Any, n_populations: int, c: int, t: int, begin: int, share: Share) -> None:
     """The scalar products of all sources of a class of neurons, 1 for the bias among them: gram[c], (K, M * K)."""
     gram, alike = w.gram[share.thread, c], w.alike[share.thread]
     K = gram.shape[0]
     start, end = np.uint64(begin * K), np.uint64(t * K)
-    for s in range(begin, t):  # alike in all compartments
-        total = alike.dtype.type(1)
-        for p in populations:
-            if p.size and p.shared and p.feeds[c]:
-                total += p.products[0, s]
-                if p.mean.shape[0]:  # (R_s - mean) . (R_t - mean)
-                    total += p.mean_square[0] - p.mean_trace[s] - p.mean_trace[t]
-        for other in range(K):
-            alike[s * K + other] = total
+    for s in range(np.uint64(begin), np.uint64(t)):
+        alike[s] = 1
+    for number in range(n_populations):
+        p = member(populations, number)
+        if p.shared and p.feeds[c]:  # alike in all compartments
+            products, trace = p.products, p.mean_trace
+            for s in range(np.uint64(begin), np.uint64(t)):
+                alike[s] += products[0, s]
+            if p.mean.shape[0]:  # (R_s - mean) . (R_t - mean)
+                rest = p.mean_square[0] - trace[t]
+                for s in range(np.uint64(begin), np.uint64(t)):
+                    alike[s] += rest - trace[s]
     for k in range(share.first_k, share.last_k):
-        for m in range(start, end):
-            gram[k, m] = alike[m]
-        for p in populations:
-            if p.size and not p.shared and p.feeds[c]:
+        for s in range(np.uint64(begin), np.uint64(t)):
+            for other in range(np.uint64(K)):
+                gram[k, s * np.uint64(K) + other] = alike[s]
+    for number in range(n_populations):
+        p = member(populations, number)
+        if not p.shared and p.feeds[c]:
+            products = p.products
+            for k in range(share.first_k, share.last_k):
                 for m in range(start, end):
-                    gram[k, m] += p.products[k, m]
+                    gram[k, m] += products[k, m]
 
 
 @kernel(fastmath=FASTMATH)

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from gemsnn.engine.firing import CircuitTable, circuit_table
 from gemsnn.engine.recursion import Bank, bank
-from gemsnn.engine.tables import HistoryFormat, history_format, trace_table
 from gemsnn.model import Network
-from gemsnn.model.filters import Filter
 
 MOST_PARTS = 8  # populations, and segments: a graph of more parts has another form
 
@@ -38,9 +36,7 @@ class Plan(NamedTuple):
     reaches: NDArray[np.bool_]  # (n_visible, n_hidden)
     synapses: Bank
     soma: Bank
-    synaptic_table: NDArray[Any]
-    somatic_table: NDArray[Any]
-    history: HistoryFormat
+    one_filter: bool
     circuits: CircuitTable
 
 
@@ -79,8 +75,6 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
     if not sources:
         return None
     synaptic, somatic = network.synaptic_filter, network.somatic_filter
-    by_table = [filter_.duration for filter_ in (synaptic, somatic) if filter_.decay is None]
-    history = history_format(max(by_table)) if by_table else HistoryFormat(0, 1)  # recursions look nothing up
     return Plan(
         sources=tuple(sources),
         segments=np.array(
@@ -90,18 +84,9 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
         reaches=np.ascontiguousarray(topology.mask[n_hidden:, n_inputs : n_inputs + n_hidden]),
         synapses=bank(synaptic, dtype),
         soma=bank(somatic, dtype),
-        synaptic_table=_table(synaptic, history, dtype),
-        somatic_table=_table(somatic, history, dtype),
-        history=history,
+        one_filter=synaptic == somatic,
         circuits=circuit_table(network.circuits),
     )
-
-
-def _table(filter_: Filter, history: HistoryFormat, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Of traces; empty for a recursion, which needs none."""
-    if filter_.decay is not None:
-        return np.zeros((0, 1, filter_.n_basis), dtype=dtype)
-    return trace_table(filter_.taps, history, dtype)
 
 
 def _runs(rows: NDArray[np.bool_], first: int, last: int) -> list[tuple[int, int]]:

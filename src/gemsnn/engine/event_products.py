@@ -38,19 +38,19 @@ def finite_products(
     bits, recent, halves, all_products = p.bits, p.recent, p.half, p.products
     K = all_products.shape[0]
     width = halves.shape[1] // (D * n_basis)
-    position, slot = D + t - 1, (time - 1) % D  # of the newest spikes
+    position, slot, newest = D + t - 1, (time - 1) % D, (time - 1) % (D + 1)  # of the newest spikes
     alone = last_k - first_k == K  # else others may be reading what they need of the past: see turn_pairs
     for k in range(first_k, last_k):
         # x_{t-1} with all spikes that the traces of the window contain.
         earliest = max(min(begin, t - 2), 0)
         count_pairs(bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
-        newest = older = (time - 1) % (D + 1)
+        older = newest
         for back in range(min(D, time - 1) + 1):
             for other in range(K):
                 together = counts[(position - back) * K + other]
-                recent[newest, (older * K + k) * K + other] = together
+                recent[((newest * (D + 1) + older) * K + k) * K + other] = together
                 if alone:
-                    recent[older, (newest * K + other) * K + k] = together
+                    recent[((older * (D + 1) + newest) * K + other) * K + k] = together
             older = older - 1 if older else D
         for basis in range(n_basis):
             number = 0
@@ -61,31 +61,32 @@ def finite_products(
             mix(counts, offsets, factors, number, begin * K, t * K, halves[k, place : place + width])
     if begin < t:
         # The newest trace, R_{t-1}, with the spikes of the steps before.
-        for back in range(1, min(D, time)):
-            before = time - 1 - back
-            then, its_slot = before % (D + 1), before % D
-            for basis in range(n_basis):
+        size = (D + 1) * K * K  # of what ``recent`` has for a step
+        for basis in range(n_basis):
+            number = 0
+            for place in range(D + 1):
+                # One compartment has as much in its rows as in its columns: all those steps at once.
+                offsets[number], factors[number] = place * (size if K == 1 else K * K), turned[basis, place]
+                number += turned[basis, place] != 0
+            if K == 1:
+                mix(recent, offsets, factors, number, 0, D + 1, sums)
+            then, its_slot = newest, slot
+            for _ in range(1, min(D, time)):
+                then, its_slot = then - 1 if then else D, its_slot - 1 if its_slot else D - 1
                 column = (its_slot * n_basis + basis) * width + (t - 1) * K
                 if K == 1:
-                    total = taps.dtype.type(0)
-                    for place in range(D + 1):
-                        total += turned[basis, place] * recent[then, place]
-                    halves[0, column] = total
+                    halves[0, column] = sums[then]
                     continue
-                number = 0
-                for place in range(D + 1):
-                    offsets[number], factors[number] = place * K * K, turned[basis, place]
-                    number += turned[basis, place] != 0
-                mix(recent[then], offsets, factors, number, first_k * K, last_k * K, sums)
+                mix(recent[then * size : (then + 1) * size], offsets, factors, number, first_k * K, last_k * K, sums)
                 for k in range(first_k, last_k):
                     for other in range(K):
                         halves[k, column + other] = sums[k * K + other]
-    number = 0
+    number, its_slot = 0, slot
     for lag in range(1, min(D, time) + 1):
         for basis in range(n_basis):
-            offsets[number] = ((time - lag) % D * n_basis + basis) * width
-            factors[number] = taps[basis, lag - 1]
+            offsets[number], factors[number] = (its_slot * n_basis + basis) * width, taps[basis, lag - 1]
             number += taps[basis, lag - 1] != 0
+        its_slot = its_slot - 1 if its_slot else D - 1
     for k in range(first_k, last_k):
         mix(halves[k], offsets, factors, number, begin * K, t * K, all_products[k])
 
@@ -99,7 +100,8 @@ def turn_pairs(p: Population, D: int, time: int, first_k: int, last_k: int) -> N
         older = (time - 1 - back) % (D + 1)
         for k in range(first_k, last_k):
             for other in range(K):
-                recent[older, (newest * K + k) * K + other] = recent[newest, (older * K + other) * K + k]
+                seen = recent[((newest * (D + 1) + older) * K + other) * K + k]
+                recent[((older * (D + 1) + newest) * K + k) * K + other] = seen
 
 
 @kernel()
@@ -128,7 +130,7 @@ def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: in
                 for other in range(K):
                     together = counts[(D + t - 1 - other_back) * K + other]
                     slot = (time - 1 - other_back) % (D + 1)
-                    p.recent[when % (D + 1), (slot * K + k) * K + other] = together
+                    p.recent[((when % (D + 1) * (D + 1) + slot) * K + k) * K + other] = together
             if back < D:
                 for basis in range(n_basis):
                     half = p.half[k, (when % D * n_basis + basis) * width :]

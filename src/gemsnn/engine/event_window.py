@@ -20,7 +20,7 @@ class Population(NamedTuple):
     weights: Any  # (n_sources, n_basis * columns) f: one row for each source
     bits: Any  # (words, (D + M) * K_p) uint64: spikes, position by position
     impulse: Any  # (K_p, D or more slots * n_basis * columns) f: q of the last steps; slot time % their number
-    recent: Any  # (D + 1, (D + 1) * K_p * K_p) f: sources that spike at two recent steps; slots time % (D + 1)
+    recent: Any  # ((D + 1) * (D + 1) * K_p * K_p,) f: sources that spike at two recent steps; slots time % (D + 1)
     half: Any  # (K_p, D * n_basis * (M * K_p)) f: R_s . x_t for the last D steps t; slot time % D
     products: Any  # (K_p, M * K_p) f: R_s . R_t at the present step t
     # by the recursion of exponentials; impulse is then what comes in less what leaves
@@ -49,9 +49,7 @@ class Window(NamedTuple):
     has_local: bool
     synapses: Any  # Bank
     soma: Any  # Bank
-    synaptic_table: Any  # (words, 2 ** bits, n_basis) f, for filters that are no recursions
-    somatic_table: Any
-    history_bits: int
+    one_filter: bool  # for both, so that one array holds the neurons' own traces
     circuits: Any  # CircuitTable
     segment: Any  # (n_segments, 3): first row, last row, class; no segment has both hidden and visible neurons
     own_source: Any  # (columns,) bool: its own spikes are among its scalar products
@@ -65,7 +63,6 @@ class Window(NamedTuple):
     somatic_eligibility: Any  # (n_threads, K, n_basis, columns) f
     somatic_trace: Any  # (n_threads, K, n_basis, columns) f
     past: Any  # (memory, K, n_neurons) bool: spikes of the last steps; slot time % memory
-    history: Any  # (n_neurons, K, words) uint16: the same, for the tables; no words where both filters are recursions
     own_trace: Any  # (n_threads, K, n_basis, columns) f: of a neuron's spikes through the synaptic filter
     virtual: Any  # (n_threads, n_basis, columns) f: the synapse that is not there
     virtual_eligibility: Any  # (n_threads, K, n_basis, columns) f
@@ -93,15 +90,15 @@ class Window(NamedTuple):
     gram: Any  # (n_classes, K, M * K) f: of its compartments
     scaled: Any  # (K, M * K) f
     potentials: Any  # (K, columns) f
-    alike: Any  # (M * K,) f: scalar products that are alike in all compartments
+    alike: Any  # (M,) f: scalar products that are alike in all compartments
     whole: Any  # ((D + M) * K,) int32
     counts: Any  # ((D + M) * K,) f
     left_counts: Any  # the same
     left: Any  # (n_basis * columns,) f
     starts: Any  # (2, n_basis, K) f
-    sums: Any  # (K * K,) f
-    offsets: Any  # (D * n_basis + 1,) intp
-    lag_factors: Any  # (D * n_basis + 1,) f
+    sums: Any  # (K * K or, if that is more, D + 1) f
+    offsets: Any  # (D * n_basis + memory,) intp
+    lag_factors: Any  # (D * n_basis + memory,) f
     turned: Any  # (n_basis, D + 1) f: the taps, in the order of the slots of ``recent``
     active: Any  # (most sources,) intp
     rates: Any  # (columns,) f

@@ -62,7 +62,7 @@ def _kept(dispatcher: Any, function: Callable[..., Any]) -> Any:
 
 
 def _is_ours(function: Callable[..., Any]) -> bool:
-    return function.__module__.startswith("gemsnn.")
+    return (function.__module__ or "").startswith("gemsnn.")  # a function that exec() made has no module
 
 
 class _Announcer(event.Listener):
