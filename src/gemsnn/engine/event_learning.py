@@ -106,7 +106,7 @@ def _learned(
                     u0[i] += a0 * row[i]
 
 
-@kernel(fastmath=FASTMATH)
+@kernel(forceinline=True, fastmath=FASTMATH)
 def _learned_locally(w: Window, gram: Any, begin: int, t: int, first: int, last: int, share: Share) -> None:
     """The same where each neuron has a signal of its own.
 

@@ -176,10 +176,10 @@ def recursive_products(
         for c in range(t * K):
             products[k, c] = 0
         count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
-        _first_products(p, list_active(bits, newest * K + k, active), active, begins[0])
+        _first_products(p.first_traces, list_active(bits, newest * K + k, active), active, begins[0])
         if leaves:
             count_pairs(bits, (t - 1) * K + k, 0, (newest + 1) * K, whole, left_counts)
-            _first_products(p, list_active(bits, (t - 1) * K + k, active), active, begins[1])
+            _first_products(p.first_traces, list_active(bits, (t - 1) * K + k, active), active, begins[1])
         for other in range(K):
             together[0, k, other] = counts[newest * K + other]
             together[1, k, other] = left_counts[newest * K + other] if leaves else 0
@@ -216,9 +216,8 @@ def recursive_squares(p: Population, recursion: Recursion, t: int, first_k: int,
 
 
 @kernel(fastmath=FASTMATH)
-def _first_products(p: Population, n_active: int, active: Any, begins: Any) -> None:
+def _first_products(first_traces: Any, n_active: int, active: Any, begins: Any) -> None:
     """R_s . x of the window's first step, (n_basis, K_p), for the spikes x of the active sources."""
-    first_traces = p.first_traces
     K, _, n_basis = first_traces.shape
     for basis in range(n_basis):
         for other in range(K):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -166,7 +166,7 @@ class Network:
         if uniform is not None:
             return self._draw_uniform(seed, uniform, dtype)
         scale = weight_scale / np.sqrt(np.maximum(mask.sum(axis=1), 1) * n_basis)
-        synaptic, draws = np.zeros((*mask.shape, n_basis), dtype=dtype), np.random.default_rng(seed)
+        synaptic, draws = self._no_weights(dtype), np.random.default_rng(seed)
         for i in range(self.n_neurons):  # drawn row by row: all at once would take twice the memory of the weights
             drawn = draws.standard_normal(synaptic[i].shape)
             synaptic[i, mask[i]] = drawn[mask[i]] * scale[i]
@@ -177,9 +177,13 @@ class Network:
             bias=bias.astype(dtype),
         )
 
+    def _no_weights(self, dtype: DTypeLike) -> NDArray[Any]:
+        """Synaptic weights of 0, which lie in memory as learning leaves them: for each source, those of all neurons."""
+        return np.zeros((self.n_sources, self.synaptic_filter.n_basis, self.n_neurons), dtype=dtype).transpose(2, 0, 1)
+
     def _draw_uniform(self, seed: int, size: float, dtype: DTypeLike) -> Parameters:
         rng, mask = np.random.default_rng(seed), self.topology.mask
-        synaptic = np.zeros((*mask.shape, self.synaptic_filter.n_basis), dtype=dtype)
+        synaptic = self._no_weights(dtype)
         for row, exists in zip(synaptic, mask, strict=True):
             row[exists] = rng.uniform(-size, size, row.shape)[exists]
         somatic = rng.uniform(-size, size, (self.n_neurons, self.somatic_filter.n_basis)) * self.has_memory[:, None]
