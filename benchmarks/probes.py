@@ -20,18 +20,25 @@ from pathlib import Path
 def peak_memory(contestant: str, n_compartments: int, n_inputs: int, n_hidden: int, T: int) -> dict[str, float]:
     """MB by which learning one sequence raises the process's peak resident memory.
 
-    Network, parameters and data are there before; the kernels are compiled and loaded by a tiny sequence. What
-    remains is what ``learn`` allocates: working arrays, random draws, the new parameters and all results.
+    Network, parameters and data are there before; the kernels of the form that will be used are compiled and loaded by
+    a tiny sequence. What remains is what ``learn`` allocates: working arrays, random draws, the new parameters and all
+    results.
     """
     from workload import workload
 
+    tiny, work = workload(n_inputs=4, n_hidden=3, T=5), workload(n_inputs, n_hidden, T=T)
     if contestant == "gemsnn":
         from gemsnn import learn
+        from gemsnn.engine import compiled
+
+        about = work.network, work.parameters, work.rule, n_compartments
+        compiled.FORM = compiled.suitable_form(*about, free=False, steps=T)
+        learn(*tiny, n_compartments=2)
+        compiled.FORM = None
     else:
         from torch_baseline import learn
-    tiny = workload(n_inputs=4, n_hidden=3, T=5)
-    learn(*tiny, n_compartments=2)
-    work = workload(n_inputs, n_hidden, T=T)
+
+        learn(*tiny, n_compartments=2)
     for array in (*vars(work.parameters).values(), work.inputs, work.targets):
         array.sum()  # touched, so that its pages count as resident before
     before = _restart_peak()
