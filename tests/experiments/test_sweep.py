@@ -202,6 +202,24 @@ def test_worker_processes_write_to_a_file_and_not_to_the_terminal(tmp_path, capf
     assert sorted(log_file(tmp_path).read_text().split()) == ["0!", "0?", "1!", "1?"]
 
 
+def test_lines_of_workers_that_print_at_the_same_time_stay_whole(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")  # Python then writes a line and its end one after the other
+    measurements = [Measurement(str(i), chatter, {"number": i}, {"number": i}, tmp_path) for i in range(2)]
+    assert {end.status for end in do(measurements)} == {"done"}
+    lines = log_file(tmp_path).read_text().splitlines()
+    assert sorted(lines) == ["0!"] * 500 + ["1!"] * 500
+
+
+def chatter(folder: Path, number: int) -> dict:
+    (folder / f"here-{number}").touch()
+    end = time.monotonic() + 60
+    while not all((folder / f"here-{i}").exists() for i in range(2)) and time.monotonic() < end:
+        time.sleep(0.001)
+    for _ in range(500):
+        print(f"{number}!")
+    return {"accuracy": 0.5}
+
+
 def test_what_workers_print_does_not_follow_a_planted_link(tmp_path) -> None:
     mine = tmp_path / "mine"
     mine.write_text("mine")

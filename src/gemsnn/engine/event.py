@@ -21,12 +21,7 @@ from gemsnn.engine.bits import pack
 from gemsnn.engine.event_drive import begin_drive, mean_traces, take_in_again
 from gemsnn.engine.event_kernel import advance
 from gemsnn.engine.event_plan import event_plan
-from gemsnn.engine.event_products import (
-    begin_finite_products,
-    begin_recursive_products,
-    finite_products,
-    turn,
-)
+from gemsnn.engine.event_products import begin_finite_products, begin_recursive_products
 from gemsnn.engine.event_window import Population, Share, Steps, Window
 from gemsnn.engine.event_writing import changes, write_back
 from gemsnn.engine.kept import Declared, Kept, length
@@ -474,14 +469,10 @@ class Learner:
                 traces[..., : self.network.n_neurons] = self._own_traces(bank)
         self._set_means(self.means)
         if not w.synapses.recursive and self._time > 0:
-            t, begin, taps, whole, counts = int(w.place[0]), int(w.place[1]), w.synapses.taps, w.whole[0], w.counts[0]
-            turn(taps, self._time, w.turned[0])
+            t, begin = int(w.place[0]), int(w.place[1])
+            scratch = [array[0] for array in (w.whole, w.counts, w.turned, w.sums, w.offsets, w.lag_factors)]
             for p in self._populations:
-                begin_finite_products(p, taps, self._time - 1, t - 1, min(begin, max(t - 1, 0)), whole, counts)
-                finite_products(
-                    p, taps, self._time, t, begin, 0, len(p.products), whole, counts, w.turned[0], w.sums[0],
-                    w.offsets[0], w.lag_factors[0],
-                )  # fmt: skip
+                begin_finite_products(p, w.synapses.taps, self._time, t, begin, *scratch)
         self._begin_recursions()
 
     def _begin_recursions(self) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from gemsnn.engine.bits import list_active
 from gemsnn.engine.event_window import Population
-from gemsnn.engine.jit import FASTMATH, jit, kernel
+from gemsnn.engine.jit import FASTMATH, jit, kernel, part
 from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import gather, mix
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def drive(
     p: Population,
     synapses: Bank,
@@ -63,7 +63,7 @@ def drive(
         p.mean_trace[t] = total
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def take_in(
     p: Population, synapses: Bank, time: int, position: int, first_k: int, last_k: int, active: Any, left: Any
 ) -> None:
@@ -105,7 +105,7 @@ def take_in_again(p: Population, synapses: Bank, time: int, t: int, active: Any,
         take_in(p, synapses, time - back + 1, D + t - back, 0, len(p.products), active, left)
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def recur(p: Population, recursion: Recursion, time: int, first_k: int, last_k: int) -> None:
     """From W_0 . R_{time - 1} to W_0 . R_time: z <- decay z + gain q - leaving q'."""
     filtered, impulse = p.filtered, p.impulse

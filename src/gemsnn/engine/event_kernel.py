@@ -45,7 +45,7 @@ from gemsnn.engine.event_learning import add_learned, add_signals, learn_own, ow
 from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn, turn_pairs
 from gemsnn.engine.event_window import Share, Steps, Window
 from gemsnn.engine.firing import fire, weigh
-from gemsnn.engine.jit import FASTMATH, kernel
+from gemsnn.engine.jit import FASTMATH, kernel, part
 
 
 @kernel(fastmath=FASTMATH, error_model="numpy")
@@ -181,7 +181,7 @@ def advance(
         w.time[0], w.place[0], w.place[1] = time, t, begin
 
 
-@kernel(forceinline=True, fastmath=FASTMATH, error_model="numpy")
+@part(fastmath=FASTMATH, error_model="numpy")
 def _make_post_factors(w: Window, spikes: Any, t: int, clamped: bool, post_factor: Any, share: Share) -> None:
     """Post factors of step t, by the rule's function, of a thread's compartments; all 0 where it runs freely."""
     fired, shares, factors, post = w.fired_rows, w.shares, w.factors, w.post
@@ -200,7 +200,7 @@ def _make_post_factors(w: Window, spikes: Any, t: int, clamped: bool, post_facto
             row[i] = (1.0 if spikes[k, i] else 0.0) - shares[k, i] if clamped else 0.0
 
 
-@kernel(forceinline=True, fastmath=FASTMATH, error_model="numpy")
+@part(fastmath=FASTMATH, error_model="numpy")
 def _make_signals(w: Window, spikes: Any, t: int, clamped: bool, broadcast: Any, local: Any, share: Share) -> None:
     """Learning signals of step t, by the rule's functions; all 0 where it runs freely.
 

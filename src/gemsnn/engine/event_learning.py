@@ -9,12 +9,12 @@ import numpy as np
 from gemsnn.engine.by_number import member
 from gemsnn.engine.direct_learning import learn_directly, learn_reach
 from gemsnn.engine.event_window import Share, Window
-from gemsnn.engine.jit import FASTMATH, kernel
+from gemsnn.engine.jit import FASTMATH, kernel, part
 
 TILE = 32  # rows of post factors that fit into the processor's inner cache
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def add_learned(w: Window, populations: Any, n_populations: int, t: int, begin: int, share: Share) -> None:
     """Add eta sum_s a_s (R_s . R_t) to the potentials; the bias is a source with a trace of 1."""
     thread, post, segment = share.thread, w.post, w.segment
@@ -35,7 +35,7 @@ def add_learned(w: Window, populations: Any, n_populations: int, t: int, begin: 
             _learned(post, scaled, begin * K, t * K, first, last, share.first_k, share.last_k, potentials)
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def _add_products(w: Window, populations: Any, n_populations: int, c: int, t: int, begin: int, share: Share) -> None:
     """The scalar products of all sources of a class of neurons, 1 for the bias among them: gram[c], (K, M * K)."""
     gram, alike = w.gram[share.thread, c], w.alike[share.thread]
@@ -106,7 +106,7 @@ def _learned(
                     u0[i] += a0 * row[i]
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def _learned_locally(w: Window, gram: Any, begin: int, t: int, first: int, last: int, share: Share) -> None:
     """The same where each neuron has a signal of its own.
 
@@ -133,7 +133,7 @@ def _learned_locally(w: Window, gram: Any, begin: int, t: int, first: int, last:
                     potentials[k, i] += rate * accumulated[m, i]
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def add_signals(w: Window, t: int, begin: int, clamped: bool, share: Share) -> None:
     """Bring the sums over r of gamma^(r - s) signal_r up to date with step t's signals, one number for each (s, k)."""
     thread, has_local, K = share.thread, w.has_local, w.own_drive.shape[0]
@@ -169,7 +169,7 @@ def add_signals(w: Window, t: int, begin: int, clamped: bool, share: Share) -> N
                         accumulated[m, i] += fade * own[i] * post[m, i]
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def own_drive(w: Window, share: Share) -> None:
     """Self-memory, less the synapse to itself, which the scalar products contain and the graph does not."""
     result, total, thread = w.own_drive, w.of_neuron[share.thread], share.thread
@@ -190,7 +190,7 @@ def own_drive(w: Window, share: Share) -> None:
             result[k, i] = total[i]
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def learn_own(w: Window, t: int, share: Share) -> None:
     """What is learned directly at step t: self-memory, the synapse that is not there, the reach of hidden neurons."""
     gamma, eta, has_local, thread, dtype = w.gamma, w.learning_rate, w.has_local, share.thread, w.post.dtype

@@ -9,12 +9,12 @@ import numpy as np
 from gemsnn.engine.bits import count_pairs, list_active
 from gemsnn.engine.event_drive import traces_at
 from gemsnn.engine.event_window import Population
-from gemsnn.engine.jit import FASTMATH, jit, kernel
+from gemsnn.engine.jit import FASTMATH, jit, kernel, part
 from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import mix
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def finite_products(
     p: Population,
     taps: Any,
@@ -117,8 +117,29 @@ def turn(taps: Any, time: int, turned: Any) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: int, whole: Any, counts: Any) -> None:
-    """Make what :func:`finite_products` keeps from step to step, where the recursion was used before."""
+def begin_finite_products(
+    p: Population,
+    taps: Any,
+    time: int,
+    t: int,
+    begin: int,
+    whole: Any,
+    counts: Any,
+    turned: Any,
+    sums: Any,
+    offsets: Any,
+    factors: Any,
+) -> None:
+    """:func:`finite_products` for step t, from the spikes alone."""
+    _make_halves(p, taps, time - 1, t - 1, min(begin, max(t - 1, 0)), whole, counts)
+    turn(taps, time, turned)
+    K = len(p.products)
+    finite_products(p, taps, time, t, begin, 0, K, whole, counts, turned, sums, offsets, factors)
+
+
+@part(fastmath=FASTMATH)
+def _make_halves(p: Population, taps: Any, time: int, t: int, begin: int, whole: Any, counts: Any) -> None:
+    """What :func:`finite_products` keeps from step to step."""
     n_basis, D = taps.shape
     K = len(p.products)
     width = p.half.shape[1] // (D * n_basis)
@@ -140,7 +161,7 @@ def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: in
                             half[c] += taps[basis, lag - 1] * counts[c + (D - lag) * K]
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def recursive_products(
     p: Population,
     synapses: Bank,
@@ -197,7 +218,7 @@ def recursive_products(
                 ends[1, basis, k, other] = begins[1, basis, other]
 
 
-@kernel(forceinline=True, fastmath=FASTMATH)
+@part(fastmath=FASTMATH)
 def recursive_squares(p: Population, recursion: Recursion, t: int, first_k: int, last_k: int) -> None:
     """R_t . R_t, from what :func:`recursive_products` of all compartments has left."""
     by_basis, ends, together, squares = p.by_basis, p.ends, p.pairs, p.squares

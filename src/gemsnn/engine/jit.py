@@ -25,8 +25,10 @@ REORDERED = {"reassoc", "contract", "nsz"}
 def jit(**options: Any) -> Callable[[Function], Function]:
     """``numba.njit`` without the interpreter's lock, cached on disk if that is possible."""
 
+    options = {"nogil": True, "no_cfunc_wrapper": True, **options}  # nobody calls them from C
+
     def decorate(function: Function) -> Function:
-        return cast(Function, _kept(njit(nogil=True, **options)(function), function))
+        return cast(Function, _kept(njit(**options)(function), function))
 
     return decorate
 
@@ -38,6 +40,14 @@ def kernel(**options: Any) -> Callable[[Function], Function]:
     touching dozens of arrays, the counting (an atomic operation each time) took a fifth of a kernel's time or more.
     """
     return jit(_nrt=False, **options)
+
+
+def part(**options: Any) -> Callable[[Function], Function]:
+    """:func:`kernel` for functions that are a part of one, written out in it: Python cannot call them.
+
+    What Python needs to call a function takes as long to compile as the function, where it is given a hundred arrays.
+    """
+    return kernel(forceinline=True, no_cpython_wrapper=True, **options)
 
 
 def pointer(signature: Any, function: Callable[..., Any]) -> Any:

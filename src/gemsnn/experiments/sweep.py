@@ -6,10 +6,12 @@ Whoever is killed loses at most what was learned since a run's last checkpoint, 
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -104,6 +106,9 @@ def _serve(parent: int | None, folder: Path) -> None:
     for stream in (1, 2):  # the terminal belongs to the parent's table
         os.dup2(log, stream)
     os.close(log)
+    for text in (sys.stdout, sys.stderr):
+        if isinstance(text, io.TextIOWrapper):  # whole lines, whatever PYTHONUNBUFFERED says: others write there too
+            text.reconfigure(line_buffering=True, write_through=False)
     if not any(thread.name == _WATCHER for thread in threading.enumerate()):
         threading.Thread(target=_end_with, args=(parent,), name=_WATCHER, daemon=True).start()
 
