@@ -40,7 +40,8 @@ def _unbox(kind: Any, pointer: Any, compiler: Any) -> Any:
     nothing = compiler.context.get_constant_null(kind)
     struct: Any = cgutils.create_struct_proxy(kind)  # type: ignore[no-untyped-call]
     function = struct(compiler.context, compiler.builder, value=nothing)
-    function.c_addr = compiler.pyapi.long_as_voidptr(address)
+    field = "c_addr" if "c_addr" in compiler.context.data_model_manager[kind]._fields else "addr"  # in older Numba
+    setattr(function, field, compiler.pyapi.long_as_voidptr(address))
     compiler.pyapi.decref(address)
     return NativeValue(function._getvalue())  # type: ignore[no-untyped-call]
 
