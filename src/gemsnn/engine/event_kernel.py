@@ -211,11 +211,12 @@ def _make_signals(w: Window, spikes: Any, t: int, clamped: bool, broadcast: Any,
     n, K = fired.shape
     n_hidden = signal.shape[0]
     hidden = slice(min(share.first, n_hidden), min(share.last, n_hidden))
-    for k in range(K):  # from compartment by compartment to neuron by neuron
-        for i in range(np.uint64(share.first), np.uint64(share.last)):
-            fired[i, k] = spikes[k, i]
-        for x in range(n - n_hidden):
-            errors[k, x] = w.post[t * K + k, n_hidden + x]
+    if w.has_local:
+        for k in range(K):  # from compartment by compartment to neuron by neuron
+            for i in range(np.uint64(share.first), np.uint64(share.last)):
+                fired[i, k] = spikes[k, i]
+            for x in range(n - n_hidden):
+                errors[k, x] = w.post[t * K + k, n_hidden + x]
     if clamped:
         broadcast(
             w.settings, w.log_weights[thread], w.importance[thread], w.processor_memory[thread], visible_signal,
