@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test test-lowest torture lint format bench docs clean
+.PHONY: help setup demo test test-lowest test-numba-next torture lint format bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make setup   create $(VENV) and install gemsnn with its development tools"
 	@echo "make test    run the tests, and report which lines they reach"
 	@echo "make test-lowest  the tests with the oldest versions that pyproject.toml allows"
+	@echo "make test-numba-next  the tests of the engine with Numba's newest release candidate"
 	@echo "make torture mutated files, odd networks and kills for SECONDS (60, if not given)"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   print the speed and memory tables"
@@ -48,6 +49,15 @@ $(LOWEST)/.installed: pyproject.toml tests/support/lowest.py
 test-lowest: $(LOWEST)/.installed
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(TESTS)
 
+# A third, with Numba's newest version or release candidate, whatever the upper bound says.
+NEXT := .venv-numba-next
+test-numba-next:
+	$(PYTHON) -m venv $(NEXT)
+	$(NEXT)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(NEXT)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --pre numba llvmlite
+	$(NEXT)/bin/python -m pip list | grep -E '^(numba|llvmlite) '
+	NUMBA_CACHE_DIR=$(CURDIR)/$(NEXT)/numba $(NEXT)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/compiling tests/contract tests/engine tests/rules tests/learning
+
 # Each failure is told with the seed that makes it happen again: make torture TORTURE='--only prepared --seed 4711'
 SECONDS ?= 60
 torture: setup
@@ -80,4 +90,4 @@ docs: $(VENV)/.docs
 	@echo "The documentation is in site/index.html"
 
 clean:
-	rm -rf $(VENV) $(LOWEST) dist build site demo
+	rm -rf $(VENV) $(LOWEST) $(NEXT) dist build site demo

@@ -24,12 +24,13 @@ from rich.table import Table
 
 from gemsnn.events import open_prepared, write_prepared
 from gemsnn.inference import class_patterns
-from gemsnn.learning import Lessons
+from gemsnn.learning import Lesson, Lessons
 from gemsnn.learning.means import mean_trace
+from gemsnn.model.spike_list import SpikeList
 from gemsnn.training import Evaluated, Learned, Trainer, TrainingConfig, train
 from gemsnn.training.display import display
+from gemsnn.training.from_settings import means_of
 from gemsnn.training.randomness import epoch_order
-from gemsnn.training.trainer import initial_means
 
 N_INPUTS, N_STEPS, N_CLASSES = 676, 80, 3
 DENSITY = 0.117  # of MNIST-DVS
@@ -43,8 +44,8 @@ class Race:
         self.config, self.spikes, self.labels = config, spikes, labels
         self.network = config.network(N_INPUTS, N_CLASSES)
         self.parameters = config.initial_parameters(self.network)
-        self.lessons = Lessons(self.network, config.n_compartments, N_STEPS)
-        self.means = initial_means(config, self.network)
+        self.lessons = Lessons(self.network, config.n_compartments, N_STEPS, seed=config.seed)
+        self.means = means_of(config, self.network)
         self.patterns = class_patterns(N_CLASSES, N_STEPS)
         self.trainer_times, self.bare_times = np.zeros((0, 2)), np.zeros((0, 2))
         self.learned_so_far = 0
@@ -67,12 +68,15 @@ class Race:
 
     def learn_bare(self, until: int) -> None:
         for position in range(self.learned_so_far, until):
-            rule, spikes = self.config.rule_at(position, len(self.labels)), self.spikes[position]
+            rule, spikes = (
+                self.config.schedule.rule_at(self.config.rule, position, len(self.labels)),
+                self.spikes[position],
+            )
             targets = self.patterns[self.labels[position]]
-            result = self.lessons.learn(self.parameters, rule, spikes, targets, self.config.seed, position, self.means)
-            self.parameters = result.parameters
+            lesson = Lesson(spikes, targets, rule, position)
+            self.parameters, _ = self.lessons.learn(self.parameters, [lesson], self.means)
             if self.means is not None:
-                self.means = self.means.moved(mean_trace(self.network, spikes))
+                self.means = self.means.moved(mean_trace(self.network, SpikeList.from_array(spikes, "spikes")))
         self.learned_so_far = until
 
 

@@ -89,7 +89,7 @@ def sparse_graph(n_hidden: int, density: float) -> dict[str, float]:
     from workload import spikes
 
     import gemsnn
-    from gemsnn.learning import Lessons
+    from gemsnn.learning import Lesson, Lessons
 
     network = gemsnn.Network(gemsnn.Topology.random(676, n_hidden, 3, 100 / (679 + n_hidden)))
     parameters, seconds = network.init(), []
@@ -97,7 +97,7 @@ def sparse_graph(n_hidden: int, density: float) -> dict[str, float]:
     lessons = Lessons(network, n_compartments=1, longest=80)
     for example in range(4):
         begin = time.perf_counter()
-        parameters = lessons.learn(parameters, gemsnn.GEM(), inputs, targets, 0, example).parameters
+        parameters, _ = lessons.learn(parameters, [Lesson(inputs, targets, gemsnn.GEM(), example)])
         seconds.append(time.perf_counter() - begin)
     return {"milliseconds": 1e3 * min(seconds[1:]), "megabytes": _peak() / 1e6}
 

@@ -24,7 +24,7 @@ X = np.array([preprocessing.bin(recording.events) for recording in recordings])
 y = np.array([recording.digit for recording in recordings])
 train = np.array([recording.split == "train" for recording in recordings])
 
-classifier = gemsnn.SpikingClassifier(n_hidden=50, inference_compartments=20, grid=(26, 26))
+classifier = gemsnn.SpikingClassifier(n_hidden=50, inference_compartments=20, network={"grid": (26, 26)})
 classifier.fit(X[train], y[train])
 tested = [recording for recording in recordings if recording.split == "test"]
 truth, probabilities = y[~train], classifier.predict_proba(X[~train])

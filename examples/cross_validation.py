@@ -30,8 +30,8 @@ clarity = rng.uniform(size=(EXAMPLES, 1))
 X = rng.random((EXAMPLES, STEPS, N_INPUTS)) < (clarity * rates[y] + (1 - clarity) * rates.mean(axis=0))[:, None]
 
 search = GridSearchCV(
-    gemsnn.SpikingClassifier(n_hidden=10, inference_compartments=20, epochs=5),
-    {"decoder": DECODERS, "learning_rate": [3e-4, 1e-3, 3e-3]},
+    gemsnn.SpikingClassifier(n_hidden=10, inference_compartments=20, schedule={"epochs": 5}),
+    {"decoder": DECODERS, "rule__learning_rate": [3e-4, 1e-3, 3e-3]},
     scoring=list(SCORES),
     refit="neg_log_loss",  # choose by the probabilities, not by the answers alone
     cv=StratifiedKFold(FOLDS, shuffle=True, random_state=0),

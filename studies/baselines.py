@@ -36,6 +36,7 @@ from gemsnn.errors import ConfigError
 from gemsnn.events import PreparedData, open_prepared
 from gemsnn.experiments import Measurement, answers, carry_out, failures, own_folder
 from gemsnn.experiments.data import check_usable
+from gemsnn.model.spike_list import SpikeList
 from gemsnn.training.randomness import hold_out
 from gemsnn.training.shift import DEFAULT_SHIFT, moved
 
@@ -96,7 +97,11 @@ class Recordings(NamedTuple):
         if self.grid is None:
             raise ConfigError("the inputs lie on no grid, so nothing can be moved; set the shift to 0")
         places = rng.integers(-shift, shift + 1, (len(spikes), 2)).tolist()
-        return np.stack([moved(one, self.grid, *place) for one, place in zip(spikes, places, strict=True)])
+        width = spikes.shape[-1]
+        lists = [SpikeList.from_array(one, "a recording") for one in spikes]
+        return np.stack(
+            [moved(one, self.grid, *place).to_array(width) for one, place in zip(lists, places, strict=True)]
+        )
 
 
 def result(
@@ -266,7 +271,7 @@ def surrogate(
     check_snntorch()
     one_thread(seed)
     recordings = Recordings.read(data, seed)
-    network = _spiking(data.n_inputs, n_hidden, data.n_classes, beta, slope)
+    network = spiking(data.n_inputs, n_hidden, data.n_classes, beta, slope)
     how = dict(learning_rate=learning_rate, batch_size=batch_size, epochs=epochs, patience=patience, shift=shift)
     seconds, found = descend(network, recordings, seed, spike_penalty=spike_penalty, **how)
     spikes = evaluated(network, recordings.test)[1].double().mean().item()
@@ -274,7 +279,7 @@ def surrogate(
     return result(method, data, seed, recordings, answering(network), (seconds, 0.0), settings, n_hidden, spikes)
 
 
-def _spiking(n_inputs: int, n_hidden: int, n_classes: int, beta: float, slope: float) -> Any:
+def spiking(n_inputs: int, n_hidden: int, n_classes: int, beta: float, slope: float) -> Any:
     """A module from (n, T, n_inputs) spikes to logits (n, n_classes) and hidden spikes (n,)."""
     import snntorch
     import torch

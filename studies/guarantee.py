@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from carrying import study, train_and_measure
 from numpy.typing import NDArray
-from page import put
+from pages import put, table
 from rich.console import Console
 
 from gemsnn import metrics
@@ -32,7 +32,7 @@ from gemsnn.experiments import Measurement, Run, answers, own_folder
 from gemsnn.experiments.statistics import estimate
 from gemsnn.inference import AnytimePrediction, Guarantee, calibrate
 from gemsnn.inference.guarantee import checkpoints_of, scores
-from gemsnn.training import DecoderSettings, RunDirectory, TrainingConfig
+from gemsnn.training import RunDirectory, TrainingConfig
 
 DATA = {
     "simulated-012": "simulated 0, 1, 2",
@@ -109,16 +109,16 @@ def measurement(run: Run, real: Path | None) -> Measurement:
 
 def measure(where: Path, data: str, network: int, file: str, weights: str, zeros: str | None) -> dict[str, Any]:
     model = RunDirectory(where / "runs" / f"{data}-{network}").load_model("final")
-    decoder = DecoderSettings(kind="per-step", compartments=COMPARTMENTS)
+    decoder = {"decoder": "per-step", "compartments": COMPARTMENTS}
     with open_prepared(file) as prepared:
         rest = prepared.test.read(range(len(prepared.test)))
         labels = prepared.test.labels[:]
         bin_ms = prepared.preprocessing.bin_us / 1000 if prepared.preprocessing else 1.0
-    found = model.predict_anytime(rest, decoder)
+    found = model.predict_anytime(rest, **decoder)
     elsewhere = None
     if zeros is not None:
         recordings = sorted(Path(zeros).rglob("*.aedat"))
-        elsewhere = model.predict_anytime(np.stack([model.bin(read_recording(path)) for path in recordings]), decoder)
+        elsewhere = model.predict_anytime(np.stack([model.bin(read_recording(path)) for path in recordings]), **decoder)
     T = rest.shape[1]
     rows = [
         {"alpha": alpha, "checkpoints": n, "thresholds": how, **over_splits(found, labels, alpha, n, how, elsewhere)}
@@ -213,13 +213,13 @@ Measured = list[dict[str, Any]]
 
 def write_page(page: Path, measured: Measured) -> None:
     text = page.read_text()
-    for name, table in (
+    for name, block in (
         ("coverage", coverage_table(measured)),
         ("checkpoints", checkpoints_table(measured)),
         ("shared", shared_table(measured)),
         ("zeros", zeros_table(measured)),
     ):
-        text = put(text, name, table)
+        text = put(text, name, block)
     draw(measured, page.parent / "figures" / "guarantee.svg")
     page.write_text(text)
 
@@ -255,69 +255,54 @@ def data_in(measured: Measured) -> list[str]:
     return [name for name in DATA if any(of_network["data"] == name for of_network in measured)]
 
 
+def promised(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g}"
+
+
 def coverage_table(measured: Measured) -> str:
-    lines = [
-        "| data | accuracy, % | promised, % | coverage, % | of single splits | at the worst moment, % | classes "
-        "| time, ms | hidden spikes, % |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for data in data_in(measured):
         for alpha in ALPHAS:
             found = rows(measured, data, alpha=alpha, checkpoints=USUAL, thresholds="ranks")
-            lines.append(
-                f"| {DATA[data]} | {mean(found, 'accuracy')} | {100 * (1 - alpha):g} | {mean(found, 'coverage')} | "
-                f"{spread(found)} | {mean(found, 'at_the_worst_moment')} | {mean(found, 'size', 1, 2)} | "
-                f"{time(found)} | {mean(found, 'spikes', 100, 0)} |"
-            )
-    return "\n".join(lines)
+            covered = [mean(found, "coverage"), spread(found), mean(found, "at_the_worst_moment")]
+            spent = [mean(found, "size", 1, 2), time(found), mean(found, "spikes", 100, 0)]
+            lines.append([DATA[data], mean(found, "accuracy"), promised(alpha), *covered, *spent])
+    header = ["data", "accuracy, %", "promised, %", "coverage, %", "of single splits", "at the worst moment, %"]
+    return table([*header, "classes", "time, ms", "hidden spikes, %"], lines)
 
 
 def checkpoints_table(measured: Measured) -> str:
-    lines = [
-        "| data | checkpoints | coverage, % | classes in a set | time, ms | hidden spikes, % |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = []
     for data in data_in(measured):
         for n in CHECKPOINTS:
             found = rows(measured, data, alpha=0.1, checkpoints=n, thresholds="ranks")
-            lines.append(
-                f"| {DATA[data]} | {n} | {mean(found, 'coverage')} | {mean(found, 'size', 1, 2)} | {time(found)} | "
-                f"{mean(found, 'spikes', 100, 0)} |"
-            )
-    return "\n".join(lines)
+            cells = [mean(found, "coverage"), mean(found, "size", 1, 2), time(found), mean(found, "spikes", 100, 0)]
+            lines.append([DATA[data], str(n), *cells])
+    return table(["data", "checkpoints", "coverage, %", "classes in a set", "time, ms", "hidden spikes, %"], lines)
 
 
 def shared_table(measured: Measured) -> str:
-    lines = [
-        "| data | promised, % | thresholds | coverage, % | classes in a set | time, ms |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = []
     for data in data_in(measured):
         for alpha in ALPHAS:
             for how, words in (("shared", "alpha shared among the checkpoints"), ("ranks", "ranks, as gemsnn has it")):
                 found = rows(measured, data, alpha=alpha, checkpoints=USUAL, thresholds=how)
-                lines.append(
-                    f"| {DATA[data]} | {100 * (1 - alpha):g} | {words} | {mean(found, 'coverage')} | "
-                    f"{mean(found, 'size', 1, 2)} | {time(found)} |"
-                )
-    return "\n".join(lines)
+                cells = [mean(found, "coverage"), mean(found, "size", 1, 2), time(found)]
+                lines.append([DATA[data], promised(alpha), words, *cells])
+    return table(["data", "promised, %", "thresholds", "coverage, %", "classes in a set", "time, ms"], lines)
 
 
 def zeros_table(measured: Measured) -> str:
-    lines = [
-        "| learned and calibrated on | real zeros called 0, % | promised for any digit, % | "
-        "simulated zeros covered, % | real zeros covered, % | empty sets, % | classes in a set | time, ms |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for data in data_in([of_network for of_network in measured if of_network["zeros"]]):
         for alpha in ALPHAS:
             found = rows(measured, data, alpha=alpha, checkpoints=USUAL, thresholds="ranks")
-            lines.append(
-                f"| {DATA[data]} | {mean(found, 'zeros_accuracy')} | {100 * (1 - alpha):g} | "
-                f"{mean(found, 'own_zeros_coverage')} | {mean(found, 'zeros_coverage')} | "
-                f"{mean(found, 'zeros_empty')} | {mean(found, 'zeros_size', 1, 2)} | {time(found, 'zeros_steps')} |"
-            )
-    return "\n".join(lines)
+            shares = [mean(found, name) for name in ("own_zeros_coverage", "zeros_coverage", "zeros_empty")]
+            cells = [*shares, mean(found, "zeros_size", 1, 2), time(found, "zeros_steps")]
+            lines.append([DATA[data], mean(found, "zeros_accuracy"), promised(alpha), *cells])
+    header = ["learned and calibrated on", "real zeros called 0, %", "promised for any digit, %"]
+    header += ["simulated zeros covered, %", "real zeros covered, %", "empty sets, %", "classes in a set", "time, ms"]
+    return table(header, lines)
 
 
 def draw(measured: Measured, out: Path) -> None:

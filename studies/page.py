@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from baselines import PENALTIES_ON_SPIKES
+from pages import put, table
 from settings import BUDGETS, CURVE, HALF, ROWS, TWICE
 
 from gemsnn.common.words import counted, plus_minus
@@ -74,18 +75,6 @@ def main(given: list[str] | None = None) -> None:
     draw_settings(runs, folder / "settings-differences.png")
     draw_curve(runs, others, folder / "settings-curve.png")
     draw_anytime(anytime, folder / "settings-anytime.png")
-
-
-def put(text: str, name: str, block: str) -> str:
-    pattern = re.compile(rf"(<!-- begin: {name} -->\n).*?(<!-- end: {name} -->)", re.DOTALL)
-    if not pattern.search(text):
-        raise SystemExit(f"the page has no <!-- begin: {name} --> ... <!-- end: {name} -->")
-    return pattern.sub(lambda match: f"{match[1]}\n{block}\n\n{match[2]}", text)
-
-
-def table(header: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def of(runs: Runs, data: str, setting: str = "default") -> Runs:

@@ -33,7 +33,7 @@ from gemsnn.events import (
 from gemsnn.events.simulated import CAMERAS
 from gemsnn.experiments import Measurement, Run, answers, own_folder
 from gemsnn.experiments.statistics import estimate
-from gemsnn.training import DecoderSettings, RunDirectory, TrainingConfig
+from gemsnn.training import RunDirectory, TrainingConfig
 
 CAMERA_NAMES = {
     "n-mnist": "N-MNIST, 1,000 recordings of ten digits",
@@ -98,22 +98,22 @@ def measurement(run: Run, real: Path) -> Measurement:
 
 def measure(where: Path, camera: str, vary: bool, network: int, file: str, weights: str, real: str) -> dict[str, Any]:
     model = RunDirectory(where / "runs" / Path(file).stem).load_model("final")
-    decoder = DecoderSettings(kind="per-step", compartments=COMPARTMENTS)
+    decoder, classes = {"decoder": "per-step", "compartments": COMPARTMENTS}, np.array(model.classes)
     with open_prepared(file) as prepared:
         simulated = prepared.test.read(range(len(prepared.test)))
         truth = prepared.test.labels[:]
-    found = model.predict(simulated, decoder)
+    found = model.predict(simulated, **decoder)
     inventory = find_nmnist(real) if camera == "n-mnist" else find_mnist_dvs(real, [0])
     recordings = inventory.recordings
-    seen = model.predict(np.stack([model.bin(recording.read()) for recording in recordings]), decoder)
+    seen = model.predict(list(recordings), **decoder)
     labels = np.array([model.classes.index(recording.label) for recording in recordings])
-    sure, right = seen.probabilities.max(axis=1), seen.classes == labels
+    sure, right = seen.probabilities.max(axis=1), seen.label == classes[labels]
     return {
         "camera": camera,
         "vary": vary,
         "network": network,
         "recordings": len(labels),
-        "simulated": metrics.accuracy(truth, found.classes),
+        "simulated": metrics.accuracy(classes[truth], found.label),
         "accuracy": float(right.mean()),
         "ece": metrics.expected_calibration_error(labels, seen.probabilities),
         "confidence": float(sure.mean()),

@@ -20,14 +20,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
-from page import put, table
+from pages import elsewhere, fingerprint, kept_words, put, table
 from rules_claims import CLAIMS
 from rules_results import BASELINE, FIXED, Measured, StudyResults, read_study
 
 from gemsnn.common.words import plus_minus, with_interval
 from gemsnn.errors import GemsnnError
 from gemsnn.experiments import Claim
-from gemsnn.experiments.results_page import elsewhere, fingerprint, kept_words
 from gemsnn.experiments.statistics import Estimate, estimate
 from gemsnn.plot.axes import COLOURS, MARKERS, finish, ink
 from gemsnn.plot.panels import style

@@ -25,13 +25,14 @@ from judging import figures, judged, logs, seconds_to_answer
 from numpy.typing import NDArray
 from rich.console import Console
 
+from gemsnn.engine import engine_named
 from gemsnn.events import find_nmnist, import_recordings, open_prepared, simulate_prepared
 from gemsnn.events.calibration import MNIST_DVS_SCALE_4
 from gemsnn.events.prepared import Content, PreparedWriter, example_from_events
 from gemsnn.events.simulated import CAMERAS, mnist_images, plan
 from gemsnn.events.simulator import simulate_recording
 from gemsnn.experiments import Measurement, Run, own_folder
-from gemsnn.inference import DECODERS, Answer, recording_key
+from gemsnn.inference import DECODERS, Answer, predict, recording_key
 from gemsnn.inference.evidence import run_for
 from gemsnn.training import PRESETS, Model, RunDirectory, TrainingConfig
 from gemsnn.training.evaluation import evaluate
@@ -132,9 +133,14 @@ def a_run(out: Path, name: str, setting: str, split: int) -> Run:
     with open_prepared(data_file(out, name, split)) as data:
         n_train = len(hold_out(data.train.labels, config.validation_fraction, config.seed)[0])
     if setting in TIMES:
-        config = config.changed(epochs=max(1, round(TIMES[setting] * config.epochs_for(n_train))))
+        config = config.changed(epochs=max(1, round(TIMES[setting] * config.schedule.epochs_of(n_train))))
     labels = {"data": name, "setting": setting, "split": split}
-    cost = config.epochs_for(n_train) * n_train * (0.2 if config.n_hidden == 0 else 1 + config.n_compartments) / 2000
+    cost = (
+        config.schedule.epochs_of(n_train)
+        * n_train
+        * (0.2 if config.n_hidden == 0 else 1 + config.n_compartments)
+        / 2000
+    )
     file = data_file(out, name, split).absolute()
     return Run(run_name(name, setting, split), config, file, labels, folder(out).absolute(), cost)
 
@@ -208,7 +214,11 @@ def measure_run(
         seen = merged_polarities(prepared) if settings.merge_polarities else prepared
         _, held_out = hold_out(prepared.train.labels, settings.validation_fraction, settings.seed)
         X, y = seen.test.read(range(len(seen.test))), prepared.test.labels[:]
-        answers, checks = model.predict(X), model.predict(seen.train.read(held_out))
+        options = {"decoder": model.decoder.kind, "seed": model.prediction_seed}
+        answers, checks = (
+            predict(model.network, model.parameters, inputs, model.decoder.compartments, **options)
+            for inputs in (X, seen.train.read(held_out))
+        )
         begin = time.process_time()
         decoder = settings.main_decoder
         evaluate(model.network, model.parameters, seen.train, held_out, [decoder], likelihood_samples=20)
@@ -250,13 +260,14 @@ def measure_run(
 def measure(model: Model, inputs: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, dict[str, dict[str, float]]]:
     """Figures of each decoder for each number of compartments, all from one run of the most compartments."""
     network, most, seed = model.network, max(COMPARTMENTS), model.prediction_seed
+    running = engine_named("compiled").running(network, model.parameters)
     found: dict[str, dict[int, list[Answer]]] = {name: {K: [] for K in COMPARTMENTS} for name in DECODERS}
     for first in range(0, len(inputs), 100):
         batch = np.ascontiguousarray(inputs[first : first + 100], np.uint8)
         keys = [recording_key(one) for one in batch]
         for free in (True, False):  # decoders that want the same run share it
             asked = [(decoder, K) for decoder in DECODERS.values() if decoder.free == free for K in COMPARTMENTS]
-            evidence = run_for(asked[0][0], network, model.parameters, batch, most, None, seed, keys, 1)
+            evidence = run_for(asked[0][0], network, model.parameters, batch, most, None, seed, keys, 1, running)
             states = [decoder.start((len(batch), K, network.n_visible)) for decoder, K in asked]
             for step in evidence.steps:
                 states = [decoder.update(state, step[:, :K]) for (decoder, K), state in zip(asked, states, strict=True)]

@@ -35,7 +35,7 @@ def pytest_sessionstart(session):
     inputs, targets = np.ones((5, 3), np.uint8), np.ones((5, 2), np.uint8)
     for dtype in ("float32", "float64") if worker == "gw0" else ("float64", "float32"):
         parameters = network.init().astype(dtype)
-        for form in ("event", "direct", "sparse"):
+        for form in ("event", "sparse"):
             compiled.FORM = form
             gemsnn.learn(network, parameters, gemsnn.GEM(), inputs, targets, 2)
     compiled.FORM = None

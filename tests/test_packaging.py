@@ -26,7 +26,8 @@ assert not gemsnn.__file__.startswith({root!r}), gemsnn.__file__
 rng = np.random.default_rng(0)
 y = np.array([0, 1] * 20)
 X = rng.random((40, 20, 8)) < np.where(y == 0, 0.05, 0.5)[:, None, None]
-classifier = gemsnn.GEMClassifier(n_hidden=5, learning_rate=1e-2, epochs=2).fit(X[:30], y[:30])
+classifier = gemsnn.GEMClassifier(n_hidden=5, rule={{"learning_rate": 1e-2}}, schedule={{"epochs": 2}})
+classifier.fit(X[:30], y[:30])
 print(classifier.predict_proba(X[30:]).shape)
 """
 
@@ -67,9 +68,14 @@ def test_the_wheel_holds_the_package_its_types_and_its_licence_and_nothing_else(
     names = zipfile.ZipFile(wheel).namelist()
     assert "gemsnn/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert "gemsnn/events/digits.npz" in names
+    assert any(name.endswith("licenses/src/gemsnn/events/digits.txt") for name in names)  # its licence is not ours
     assert {name.split("/")[0] for name in names} == {"gemsnn", f"gemsnn-{gemsnn.__version__}.dist-info"}
     shipped = {name.removeprefix("gemsnn/") for name in names if name.endswith(".py")}
     assert shipped == {str(path.relative_to(ROOT / "src/gemsnn")) for path in (ROOT / "src/gemsnn").rglob("*.py")}
+    assert {name for name in names if name.startswith("gemsnn/export/c/")} == {
+        f"gemsnn/export/c/{name}" for name in ("gemsnn.c", "gemsnn.h", "main.c")
+    }
 
 
 def test_the_command_of_the_installed_wheel_knows_its_version_and_its_commands(installed, tmp_path):
@@ -87,6 +93,8 @@ def test_the_installed_wheel_trains_and_predicts(installed, tmp_path):
 def test_the_extras_are_those_that_the_documentation_names():
     assert set(PROJECT["optional-dependencies"]) == {
         "cluster",
+        "gymnasium",
+        "nir",
         "tonic",
         "faery",
         "mapie",

@@ -17,7 +17,7 @@ def test_every_public_name_exists_and_classes_and_functions_say_what_they_are(na
 
 @pytest.mark.parametrize(
     "module",
-    [gemsnn.plot, gemsnn.model, gemsnn.rules, gemsnn.learning, gemsnn.inference, gemsnn.metrics],
+    [gemsnn.plot, gemsnn.model, gemsnn.encode, gemsnn.rules, gemsnn.learning, gemsnn.inference, gemsnn.metrics],
     ids=lambda m: m.__name__,
 )
 def test_every_name_that_a_room_exports_exists_and_functions_and_classes_have_a_docstring(module):

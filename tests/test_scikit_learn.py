@@ -18,13 +18,20 @@ from sklearn.utils import compute_sample_weight, estimator_checks
 import gemsnn
 from gemsnn import GEMClassifier, SpikingClassifier
 
-QUICK = {"n_hidden": 6, "n_compartments": 2, "learning_rate": 1e-2, "epochs": 2}
+QUICK = {"n_hidden": 6, "n_compartments": 2, "learning_rate": 1e-2, "epochs": 2, "validation_fraction": 0.0}
+
+
+def spiking(**settings):
+    return SpikingClassifier(**toy.arguments(**settings))
+
 
 # ---- scikit-learn's own checks
 
 # Nearly all of them make a table of numbers, which is not what spikes are. So they run on an adapter that turns a row
 # of numbers into spikes and is else the classifier itself; and those that need no data run on the classifiers, too.
-TABLE = FlatClassifier(n_hidden=8, epochs=6, learning_rate=5e-3)
+TABLE = FlatClassifier(
+    n_hidden=8, rule={"learning_rate": 5e-3}, schedule={"epochs": 6, "validation_fraction": 0, "nothing_share": 0}
+)
 CANNOT_APPLY = {
     "check_sample_weight_equivalence_on_dense_data": "the examples are learned one by one at random draws, so an "
     "example that is shown twice moves the weights nearly, but not exactly, as one of weight 2 does; that a weight of "
@@ -58,7 +65,7 @@ def test_checks_that_need_no_data_pass_on_the_classifiers_themselves(name, class
 
 
 def test_the_classifier_says_that_it_takes_sequences():
-    tags = SpikingClassifier().__sklearn_tags__()
+    tags = spiking().__sklearn_tags__()
     assert tags.input_tags.three_d_array
     assert not tags.input_tags.two_d_array
 
@@ -74,7 +81,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def fitted(problem):
-    return SpikingClassifier(**QUICK).fit(*problem)
+    return spiking(**QUICK).fit(*problem)
 
 
 def test_labels_are_texts_and_score_knows_them(fitted, problem):
@@ -93,7 +100,7 @@ def test_log_probabilities_are_those_of_the_probabilities(fitted, problem):
 
 
 def test_it_can_be_calibrated(problem):
-    calibrated = CalibratedClassifierCV(SpikingClassifier(**QUICK), cv=2).fit(*problem)
+    calibrated = CalibratedClassifierCV(spiking(**QUICK), cv=2).fit(*problem)
     p = calibrated.predict_proba(problem[0])
     np.testing.assert_allclose(p.sum(axis=1), 1)
     assert calibrated.score(*problem) > 0.6
@@ -106,7 +113,7 @@ def test_it_can_be_calibrated_after_fitting(fitted, problem):
 
 
 def test_it_can_vote(problem):
-    members = [(str(seed), SpikingClassifier(**QUICK, random_state=seed)) for seed in range(2)]
+    members = [(str(seed), spiking(**QUICK, random_state=seed)) for seed in range(2)]
     ensemble = VotingClassifier(members, voting="soft").fit(*problem)
     expected = np.mean([member.predict_proba(problem[0]) for member in ensemble.estimators_], axis=0)
     np.testing.assert_allclose(ensemble.predict_proba(problem[0]), expected)
@@ -116,14 +123,12 @@ def test_it_can_vote(problem):
 def test_weights_reach_it_through_a_pipeline_and_a_search(problem):
     X, y = problem
     weights = np.where(np.arange(48) < 40, 1.0, 0.0)
-    pipeline = make_pipeline(FunctionTransformer(lambda X: X[:, ::2]), SpikingClassifier(**QUICK))
+    pipeline = make_pipeline(FunctionTransformer(lambda X: X[:, ::2]), spiking(**QUICK))
     pipeline.fit(X, y, spikingclassifier__sample_weight=weights)
-    plain = SpikingClassifier(**QUICK).fit(X[:40, ::2], y[:40])
+    plain = spiking(**QUICK).fit(X[:40, ::2], y[:40])
     assert pipeline[-1].parameters_ == plain.parameters_
     with config_context(enable_metadata_routing=True):
-        classifier = (
-            SpikingClassifier(**QUICK).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        )
+        classifier = spiking(**QUICK).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         search = GridSearchCV(classifier, {"n_hidden": [2, 3]}, cv=2).fit(X, y, sample_weight=weights)
     assert search.best_score_ > 0.4
 
@@ -131,7 +136,7 @@ def test_weights_reach_it_through_a_pipeline_and_a_search(problem):
 def test_lists_of_different_lengths_go_through_a_search(problem):
     X, y = problem
     ragged = [example[: 12 + i % 3] for i, example in enumerate(X)]
-    search = GridSearchCV(SpikingClassifier(**QUICK), {"n_hidden": [2, 3]}, cv=2).fit(ragged, y)
+    search = GridSearchCV(spiking(**QUICK), {"n_hidden": [2, 3]}, cv=2).fit(ragged, y)
     assert search.predict(ragged).shape == (48,)
 
 
@@ -139,7 +144,7 @@ def test_lists_of_different_lengths_go_through_a_search(problem):
 
 
 def parameters(problem, sample_weight=None, **settings):
-    return SpikingClassifier(**{**QUICK, **settings}).fit(*problem, sample_weight).parameters_
+    return spiking(**{**QUICK, **settings}).fit(*problem, sample_weight).parameters_
 
 
 def test_weights_of_1_are_as_if_there_were_none_to_the_bit(problem):
@@ -156,7 +161,7 @@ def test_an_example_of_weight_0_is_as_if_it_was_not_there_to_the_bit(problem, va
     settings = {"validation_fraction": validation_fraction}
     assert parameters(problem, there, **settings) == parameters((X[there], y[there]), **settings)
     left_out = y != "cat"  # of a class that nobody counts, no example is left, but its neuron is
-    classifier = SpikingClassifier(**QUICK, class_weight={"cat": 0.0}).fit(X, y)
+    classifier = spiking(**QUICK, class_weight={"cat": 0.0}).fit(X, y)
     assert classifier.classes_.tolist() == ["cat", "dog", "emu"]
     assert classifier.n_examples_seen_ == 2 * left_out.sum()
     assert "cat" not in classifier.predict(X)
@@ -182,8 +187,8 @@ def test_balanced_classes_count_the_same_however_many_examples_they_have(problem
 def test_class_weights_go_by_labels_of_any_kind_and_through_files(problem, labels, tmp_path):
     X, y = problem[0], np.array(labels)[np.arange(48) % 3]
     weights = {label: 0.5 + i for i, label in enumerate(dict.fromkeys(labels))}
-    classifier = SpikingClassifier(**QUICK, class_weight=weights).fit(X, y)
-    expected = SpikingClassifier(**QUICK).fit(X, y, [weights[label] for label in y.tolist()])
+    classifier = spiking(**QUICK, class_weight=weights).fit(X, y)
+    expected = spiking(**QUICK).fit(X, y, [weights[label] for label in y.tolist()])
     assert classifier.parameters_ == expected.parameters_
     classifier.save(tmp_path / "model.safetensors")
     again = SpikingClassifier.load(tmp_path / "model.safetensors")
@@ -195,13 +200,13 @@ def test_learning_on_heeds_weights_too(problem):
     X, y = problem
     classes = ["cat", "dog", "emu"]
     there = np.arange(48) % 5 != 3
-    weighted = SpikingClassifier(**QUICK).partial_fit(X, y, classes, sample_weight=there)
-    assert weighted.parameters_ == SpikingClassifier(**QUICK).partial_fit(X[there], y[there], classes).parameters_
+    weighted = spiking(**QUICK).partial_fit(X, y, classes, sample_weight=there)
+    assert weighted.parameters_ == spiking(**QUICK).partial_fit(X[there], y[there], classes).parameters_
     assert weighted.n_examples_seen_ == there.sum()
-    plain = SpikingClassifier(**QUICK).partial_fit(X, y, classes)
-    assert plain.parameters_ == SpikingClassifier(**QUICK).partial_fit(X, y, classes, np.ones(48)).parameters_
-    half = SpikingClassifier(**QUICK, class_weight={"cat": 0.5}).partial_fit(X, y, classes)
-    expected = SpikingClassifier(**QUICK).partial_fit(X, y, classes, np.where(y == "cat", 0.5, 1))
+    plain = spiking(**QUICK).partial_fit(X, y, classes)
+    assert plain.parameters_ == spiking(**QUICK).partial_fit(X, y, classes, np.ones(48)).parameters_
+    half = spiking(**QUICK, class_weight={"cat": 0.5}).partial_fit(X, y, classes)
+    expected = spiking(**QUICK).partial_fit(X, y, classes, np.where(y == "cat", 0.5, 1))
     assert half.parameters_ == expected.parameters_ != plain.parameters_
 
 
@@ -221,12 +226,12 @@ def test_learning_on_heeds_weights_too(problem):
 )
 def test_weights_that_mean_nothing_are_refused(problem, settings, weights, message):
     with pytest.raises(ValueError, match=message):
-        SpikingClassifier(**QUICK, **settings).fit(*problem, sample_weight=weights)
+        spiking(**QUICK, **settings).fit(*problem, sample_weight=weights)
 
 
 def test_balanced_weights_cannot_be_known_before_all_examples_are(problem):
     with pytest.raises(gemsnn.ConfigError, match="needs all examples at once"):
-        SpikingClassifier(**QUICK, class_weight="balanced").partial_fit(*problem, classes=["cat", "dog", "emu"])
+        spiking(**QUICK, class_weight="balanced").partial_fit(*problem, classes=["cat", "dog", "emu"])
 
 
 # ---- recordings
@@ -242,12 +247,12 @@ def test_recordings_are_binned_as_the_preprocessing_says(tmp_path):
     y = ["zero" if recording.digit == 0 else "one" for recording in some]
     settings = {**QUICK, "epochs": 1}
     spikes = [choices.bin(recording.events) for recording in some]
-    expected = SpikingClassifier(**settings, grid=(26, 26)).fit(spikes, y)
-    classifier = SpikingClassifier(**settings, preprocessing=choices)
+    expected = spiking(**settings, grid=(26, 26)).fit(spikes, y)
+    classifier = spiking(**settings, preprocessing=choices)
     for X in (some, [recording.events for recording in some], spikes):
         assert classifier.fit(X, y).parameters_ == expected.parameters_
         assert np.array_equal(classifier.predict_proba(X), expected.predict_proba(spikes))
-    online = SpikingClassifier(**settings, grid=(26, 26)).partial_fit(spikes, y, classes=["zero", "one"])
+    online = spiking(**settings, grid=(26, 26)).partial_fit(spikes, y, classes=["zero", "one"])
     assert clone(classifier).partial_fit(some, y, classes=["zero", "one"]).parameters_ == online.parameters_
     classifier.save(tmp_path / "model.safetensors")
     again = SpikingClassifier.load(tmp_path / "model.safetensors")
@@ -261,8 +266,8 @@ def test_what_was_found_in_folders_can_be_fitted(tmp_path):
         folder.mkdir(exist_ok=True)
         gemsnn.events.write_aedat(folder / f"{len(list(folder.iterdir()))}.aedat", recording.events)
     found = gemsnn.events.find_folder(tmp_path, sensor_size=(128, 128))
-    short = found.preprocessing.model_copy(update={"downsample": 8, "n_steps": 20})
-    classifier = SpikingClassifier(**{**QUICK, "epochs": 1}, preprocessing=short)
+    short = found.preprocessing.model_copy(update={"downsample": 8, "bin_us": 25_000, "n_steps": 20})
+    classifier = spiking(**{**QUICK, "epochs": 1}, preprocessing=short)
     classifier.fit(list(found.recordings), [recording.label for recording in found.recordings])
     assert classifier.n_inputs_ == short.n_inputs == 512
     assert classifier.classes_.tolist() == ["digit 0", "digit 1"]
@@ -271,7 +276,7 @@ def test_what_was_found_in_folders_can_be_fitted(tmp_path):
 def test_recordings_without_preprocessing_are_refused():
     some = recordings()
     with pytest.raises(gemsnn.DataError, match=r"X\[0\] is a recording of events; say by preprocessing"):
-        SpikingClassifier(**QUICK).fit(some, [recording.digit for recording in some])
+        spiking(**QUICK).fit(some, [recording.digit for recording in some])
 
 
 # ---- answers before the end
@@ -289,4 +294,4 @@ def test_the_last_of_the_answers_before_the_end_is_the_answer(fitted, problem):
     for one, p in zip(fitted.predict_anytime(ragged), fitted.predict_proba(ragged), strict=True):
         np.testing.assert_allclose(one.probabilities[-1], p)
     with pytest.raises(NotFittedError):
-        SpikingClassifier().predict_anytime(X)
+        spiking().predict_anytime(X)

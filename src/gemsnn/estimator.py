@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, replace
+from functools import wraps
+from inspect import signature
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,71 +19,131 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from gemsnn.common.kinds import from_table, merged
+from gemsnn.common.kinds import unknown as unknown_setting
+from gemsnn.common.threads import usable_threads
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.events import Preprocessing
-from gemsnn.inference import Prediction, SetDecisions, recording_key
+from gemsnn.events.bin_width import with_bin_width
+from gemsnn.events.pairs import Contents, is_pairs, one_kind, pairs
+from gemsnn.events.records import Events
+from gemsnn.inference import Decoder, SetDecisions, recording_key
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
-from gemsnn.learning import Lessons, TraceMeans
-from gemsnn.model import Filter, Network, Parameters
+from gemsnn.learning import TraceMeans
+from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array
-from gemsnn.rules import Rule
-from gemsnn.training.config import DecoderSettings, TrainingConfig
+from gemsnn.model.spike_list import SpikeList
+from gemsnn.rules import RULES, Rule
+from gemsnn.training.answers import Answers
+from gemsnn.training.certainty_fit import with_certainty
+from gemsnn.training.config import NetworkSettings, ScheduleSettings, SettingsGroup, TrainingConfig, rule_table
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.display import display
+from gemsnn.training.from_model import FromModel
+from gemsnn.training.from_settings import augmentation_of, means_of, trainer_of
+from gemsnn.training.health import LearningWarning, few_steps_of_many_inputs
+from gemsnn.training.inputs import events_or_spikes, spikes_of
 from gemsnn.training.live import LiveModel
-from gemsnn.training.model import Model, load_model, save_model
-from gemsnn.training.shift import Shift
-from gemsnn.training.targets import desired
-from gemsnn.training.trainer import (
-    Evaluated,
-    Learned,
-    Observer,
-    Record,
-    Trainer,
-    initial_means,
-    learn_example,
-    weighted,
-)
+from gemsnn.training.model import Model, save_model
+from gemsnn.training.nothing import AnyClass, targets_of_nothing
+from gemsnn.training.partition import Partition
+from gemsnn.training.run import load_model
+from gemsnn.training.schedule import Schedule
+from gemsnn.training.step_size import suited_learning_rate
+from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer
 from gemsnn.training.weights import checked_weights, class_weights
 
-_NOT_SETTINGS = {"class_weight", "learning_rate", "preprocessing", "random_state", "verbose"}
+GROUPS: dict[str, type[SettingsGroup]] = {"network": NetworkSettings, "schedule": ScheduleSettings}
+"""Arguments that gather settings."""
+
+NETWORK, SCHEDULE = NetworkSettings(), ScheduleSettings()
+PAPER_NETWORK, PAPER_SCHEDULE = NetworkSettings.of_preset("paper"), ScheduleSettings.of_preset("paper")
+
+
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+def _refusing(init: Init) -> Init:
+    """Let a constructor say of a name that is not among its arguments where it went, or which one may be meant."""
+
+    @wraps(init)
+    def checked(self: SpikingClassifier, *arguments: Any, **named: Any) -> None:
+        self._refuse(named)
+        init(self, *arguments, **named)
+
+    return cast(Init, checked)
 
 
 class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier of spike sequences: a probabilistic spiking network, trained online by any rule.
 
     ``X`` is (n, T, n_inputs) of 0/1; or a list of (T_i, n_inputs) of different lengths; or, with ``preprocessing``, a
-    list of recordings: arrays of events, or what :mod:`gemsnn.events` finds and simulates. ``y`` is any n labels.
-    Settings are those of :class:`gemsnn.training.TrainingConfig`, where they are explained; None, the default, stands
-    for its default, the best that we know. Only these differ:
+    list of recordings: arrays of events, what :mod:`gemsnn.events` finds and simulates, or paths of files. ``y`` is any
+    n labels. Or ``X`` is a data set as PyTorch has them, whose items are pairs of one such and a label. Names and
+    defaults are those of :class:`gemsnn.training.TrainingConfig` and of ``gemsnn train``.
 
     Parameters
     ----------
+    n_hidden
+        Hidden neurons.
+    n_compartments
+        Compartments K while learning.
+    inference_compartments
+        Compartments at inference; None: as many as while learning.
+    decoder
+        How a class is read out: ``"per-step"``, the model's posterior of each step, averaged; ``"likelihood"``, its
+        posterior of the whole sequence; ``"vote"``, the paper's majority over compartments; or a
+        :class:`gemsnn.Decoder` of your own.
     rule
-        How it learns: a :class:`gemsnn.rules.Rule`, a name, or its settings as a table.
-    learning_rate
-        The rule's, if it shall differ.
+        How it learns: a :class:`gemsnn.Rule` such as ``gemsnn.Feedback(learning_rate=3e-3)``; a name, ``"feedback"``,
+        ``"gem"``, ``"mb"`` or ``"iw"``; or a table of what changes, ``{"kind": "gem", "kappa": 0.8}``. Feedback's
+        learning rate follows from the data unless it is given.
+    network
+        How the network is built and where it starts: :class:`gemsnn.NetworkSettings`, or a dictionary of those that
+        differ, ``{"grid": (26, 26), "hidden_bias": -1}``. Its settings are ``topology``, ``grid``, ``readout``,
+        ``synaptic_filter``, ``somatic_filter``, ``visible_memory``, ``hidden_bias``, ``visible_bias``,
+        ``weight_scale``, ``initial_uniform`` and ``dtype``.
+    schedule
+        How long it learns, in which steps, and which model is kept: :class:`gemsnn.ScheduleSettings`, or a dictionary
+        of those that differ, ``{"epochs": 5}``. Its settings are ``epochs``, ``batch_size``,
+        ``max_time_samples``, ``learning_rate_schedule``, ``learning_rate_floor``, ``average_last``, ``mean_free``,
+        ``shift``, ``nothing_share``, ``validation_fraction``, ``eval_every``, ``select_by``, ``patience`` and
+        ``calibrate``. By default a tenth of ``X`` is held out: it chooses among the models of the epochs, and
+        calibrates the probabilities of the best.
     class_weight
         Weights by label, or ``"balanced"``: every class then counts the same, however many examples it has.
-    validation_fraction
-        Share of each class held out of ``X``; the model is then the best one on it, else (0, the default) the last one.
-    grid
-        (rows, columns) that the inputs of ``X`` lie on, if they do: examples then move a little while they are learned
-        (``shift``), which makes fewer of them go further. Inputs are counted along the rows, plane by plane.
     preprocessing
-        How events become spikes; tells the grid, too. ``gemsnn predict`` can then read recordings with what ``save``
-        wrote.
+        How events become spikes; tells the grid, too. Without ``bin_us``, the width of a time bin follows from the
+        recordings when the model is fitted, and is then in ``preprocessing_``. ``gemsnn predict`` can read recordings
+        with what ``save`` wrote.
+    warm_start
+        Whether ``fit`` goes on from what was fitted or loaded before, on new examples: its network, weights and classes
+        stay, classes that are new are added. Otherwise ``fit`` begins anew.
     random_state
         Whole number (the same numbers, the same model), a NumPy ``RandomState``, or None for a new model each time.
+    threads
+        Threads that share out examples; None: as many as there are processors. The results do not depend on it.
     verbose
         Show the progress.
 
+    Notes
+    -----
+    Searches reach every setting by its path: ``schedule__epochs``, ``network__hidden_bias``, ``rule__learning_rate``,
+    ``network__synaptic_filter__duration``.
+
     Attributes
     ----------
+    preprocessing_
+        ``preprocessing``, its width of a time bin included.
     classes_
         (n_classes,) labels in the order of ``predict_proba``'s columns.
     network_, parameters_
         What was trained.
+    learning_rate_
+        What the rule learned with: its own, or the one that was measured on the data.
+    model_
+        The :class:`gemsnn.training.Model` of them.
     history_
         Evaluations while fitting, one dictionary each.
     n_examples_seen_
@@ -94,51 +157,36 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> y = np.array(["low", "high"] * 30)
     >>> X = rng.random((60, 20, 8)) < np.where(y == "low", 0.1, 0.5)[:, None, None]
-    >>> classifier = gemsnn.SpikingClassifier(n_hidden=5, learning_rate=1e-2, epochs=2).fit(X[:40], y[:40])
-    >>> bool(classifier.score(X[40:], y[40:]) > 0.8)
+    >>> classifier = gemsnn.SpikingClassifier(n_hidden=5, rule={"learning_rate": 1e-2}, schedule={"epochs": 2})
+    >>> bool(classifier.fit(X[:40], y[:40]).score(X[40:], y[40:]) > 0.8)
     True
     >>> classifier.predict_proba(X[40:]).shape
     (20, 2)
+    >>> classifier.set_params(schedule__epochs=3, rule__learning_rate=5e-3)
+    SpikingClassifier(n_hidden=5, rule={'learning_rate': 0.005},
+                      schedule={'epochs': 3})
     """
 
     _preset: str | None = None
     model_: Model
+    preprocessing_: Preprocessing | None
     _learned: set[int]
 
+    @_refusing
     def __init__(
         self,
-        n_hidden: int | None = None,
-        n_compartments: int | None = None,
+        n_hidden: int = 200,
+        n_compartments: int = 1,
         inference_compartments: int | None = None,
-        decoder: str | None = None,
-        rule: Rule | dict[str, Any] | str | None = None,
+        decoder: str | Decoder = "per-step",
+        rule: Rule | dict[str, Any] | str = "feedback",
         *,
-        learning_rate: float | None = None,
-        mean_free: bool | None = None,
-        topology: dict[str, Any] | str | None = None,
-        readout: str | None = None,
-        synaptic_filter: Filter | dict[str, Any] | None = None,
-        somatic_filter: Filter | dict[str, Any] | None = None,
-        visible_memory: bool | None = None,
-        hidden_bias: float | None = None,
-        visible_bias: float | None = None,
-        weight_scale: float | None = None,
-        initial_uniform: float | None = None,
-        epochs: int | None = None,
-        max_time_samples: int | None = None,
-        learning_rate_schedule: str | None = None,
-        learning_rate_floor: float | None = None,
-        average_last: float | None = None,
+        network: NetworkSettings | dict[str, Any] = NETWORK,
+        schedule: ScheduleSettings | dict[str, Any] = SCHEDULE,
         class_weight: dict[Any, float] | str | None = None,
-        shift: int | None = None,
-        grid: tuple[int, int] | None = None,
         preprocessing: Preprocessing | None = None,
-        validation_fraction: float = 0.0,
-        eval_every: int | None = None,
-        select_by: str | None = None,
-        patience: int | None = None,
+        warm_start: bool = False,
         random_state: int | np.random.RandomState | None = 0,
-        dtype: str | None = None,
         threads: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -147,34 +195,81 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.inference_compartments = inference_compartments
         self.decoder = decoder
         self.rule = rule
-        self.learning_rate = learning_rate
-        self.mean_free = mean_free
-        self.topology = topology
-        self.readout = readout
-        self.synaptic_filter = synaptic_filter
-        self.somatic_filter = somatic_filter
-        self.visible_memory = visible_memory
-        self.hidden_bias = hidden_bias
-        self.visible_bias = visible_bias
-        self.weight_scale = weight_scale
-        self.initial_uniform = initial_uniform
-        self.epochs = epochs
-        self.max_time_samples = max_time_samples
-        self.learning_rate_schedule = learning_rate_schedule
-        self.learning_rate_floor = learning_rate_floor
-        self.average_last = average_last
+        self.network = network
+        self.schedule = schedule
         self.class_weight = class_weight
-        self.shift = shift
-        self.grid = grid
         self.preprocessing = preprocessing
-        self.validation_fraction = validation_fraction
-        self.eval_every = eval_every
-        self.select_by = select_by
-        self.patience = patience
+        self.warm_start = warm_start
         self.random_state = random_state
-        self.dtype = dtype
         self.threads = threads
         self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Arguments by name; with ``deep`` also ``schedule__epochs`` and its like, as they are in force."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if not deep:
+            return params
+        for name in (*GROUPS, "rule"):
+            with suppress(ConfigError):  # what cannot be is for fit to refuse
+                settings = self._rule_settings() if name == "rule" else self._group_settings(name)
+                params |= {f"{name}__{field}": value for field, value in settings.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments by name, or what they gather by its path, such as ``schedule__epochs``."""
+        self._refuse({name.partition("__")[0]: value for name, value in params.items()})
+        super().set_params(**{name: value for name, value in params.items() if "__" not in name})
+        for path, value in params.items():
+            name, nested, field = path.partition("__")
+            if not nested:
+                continue
+            known: Collection[str] = GROUPS[name].model_fields if name in GROUPS else ()
+            if name == "rule":
+                known = {"kind", *self._rule_settings()}
+            if field.partition("__")[0] not in known:
+                raise ConfigError(f"{path}: {unknown_setting(field, known)}")
+            change = {field.replace("__", "."): value}
+            if name == "rule" and isinstance(self.rule, Rule) and "kind" not in change:
+                self.rule = replace(self.rule, **change)
+            elif name == "rule":
+                self.rule = merged(self.rule, change)
+            else:
+                setattr(self, name, {**self._given(name), **change})
+        return self
+
+    def _refuse(self, names: Mapping[str, Any]) -> None:
+        """Say of a name that is no argument where it went, or which one may be meant."""
+        known = self._get_param_names()
+        for name in names:
+            if name not in known:
+                raise ConfigError(f"{type(self).__name__} has no argument {name}: {_where_it_went(name, known)}")
+
+    def _given(self, name: str) -> dict[str, Any]:
+        """The settings of a group that differ from the class's own."""
+        given, own = getattr(self, name), signature(type(self).__init__).parameters[name].default
+        if isinstance(given, SettingsGroup):
+            return {} if given == own else {field: getattr(given, field) for field in type(given).model_fields}
+        if not isinstance(given, Mapping):
+            raise ConfigError(
+                f"{name} = {shown(given)}: must be gemsnn.{GROUPS[name].__name__}(...), or a dictionary of its settings"
+            )
+        fields = GROUPS[name].model_fields
+        for field in given:
+            if str(field).partition(".")[0] not in fields:
+                raise ConfigError(f"{name}.{field}: {unknown_setting(str(field), fields)}")
+        return dict(given)
+
+    def _group_settings(self, name: str) -> dict[str, Any]:
+        """All settings of a group."""
+        own = signature(type(self).__init__).parameters[name].default
+        return {field: getattr(own, field) for field in GROUPS[name].model_fields} | self._given(name)
+
+    def _rule_settings(self) -> dict[str, Any]:
+        if isinstance(self.rule, Rule):
+            return asdict(self.rule)
+        default = rule_table(TrainingConfig.make(self._preset).rule)
+        rule: Rule = from_table("rule", merged(default, self.rule), RULES)
+        return asdict(rule)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -182,21 +277,59 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.three_d_array = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train anew on (n, T, n_inputs) spikes and n labels.
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        background: ArrayLike | Sequence[Any] | None = None,
+    ) -> Self:
+        """Train on (n, T, n_inputs) spikes and n labels; anew, unless ``warm_start`` is set.
 
         ``sample_weight`` (n,): an example is learned with its weight times the step size, so 2 counts about as much as
         being shown twice, and 1 is as if there were no weights. An example of weight 0 is as if it was not there. Keep
         the mean near 1: a step that is too large diverges.
+
+        ``groups`` (n,): what each example belongs together with, a person or a day. Whole groups are then held out, so
+        that the probabilities are calibrated for groups that were not seen.
+
+        ``background`` is like ``X``, of any lengths, without labels: recordings of nothing in particular, such as an
+        empty scene. Half of the lessons about nothing are then pieces of them.
         """
-        spikes, labels = self._checked_pair(X, y)
+        going_on = self.warm_start and hasattr(self, "model_")
+        spikes, labels = self._checked_pair(X, y, anew=not going_on)
         weights = None if sample_weight is None else checked_weights(sample_weight, len(spikes), "sample_weight")
         classes, indices = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
+        begun = FromModel(self.model_, sort=True) if going_on else None
+        if begun is not None and classes.dtype.kind != self.classes_.dtype.kind:
+            raise DataError(
+                f"y holds {classes.tolist()[0]!r}, but the classes so far are {self.classes_.tolist()}: give labels of "
+                "the same kind, or set warm_start=False to begin anew"
+            )
+        if len(classes) < 2 and begun is None:
             raise DataError(f"y has only one class, {classes.tolist()[0]!r}; at least two classes are needed")
         config = self._config(self._seed(), classes)
-        examples = ArrayExamples(spikes, indices.astype(np.int64), weights=weights)
-        trainer = Trainer(config, ArrayData(examples, classes.tolist(), preprocessing=self.preprocessing))
+        together = None if groups is None else column_or_1d(groups)
+        if together is not None and len(together) != len(spikes):
+            raise DataError(f"groups has {len(together)} entries, but X has {len(spikes)} examples")
+        examples = ArrayExamples(spikes, indices.astype(np.int64), weights=weights, groups=together)
+        if self.preprocessing_ is None:
+            swapped = few_steps_of_many_inputs(len(spikes), max(map(len, spikes)), spikes[0].shape[1])
+            if swapped is not None:
+                warnings.warn(swapped, LearningWarning, stacklevel=2)
+        nothing = [] if background is None else list(_checked_spikes(background, self.preprocessing_))
+        if nothing and nothing[0].shape[1] != spikes[0].shape[1]:
+            raise ShapeError(f"background has {nothing[0].shape[1]} inputs a step, but X has {spikes[0].shape[1]}")
+        trainer = trainer_of(
+            config,
+            ArrayData(examples, classes.tolist(), preprocessing=self.preprocessing_),
+            background=[SpikeList.from_array(one, "background") for one in nothing],
+            from_model=begun,
+        )
+        classes = np.array(trainer.data.classes)
+        config = config.changed(rule=trainer.rule)  # with the learning rate that was measured, if none is given
         memory = _Memory()
         with ExitStack() as showing:
             watching: list[Observer] = [memory]
@@ -205,25 +338,35 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             trainer.run(*watching)
         parameters = trainer.parameters() if memory.best is None else memory.best
         self._set_fitted(
-            config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.position, memory.history,
-            trainer.state.means,
+            config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.first + trainer.position,
+            memory.history, trainer.state.means,
         )  # fmt: skip
-        self._learned = _keys(spikes if weights is None else [spikes[i] for i in np.flatnonzero(weights)])
+        if config.calibrate:
+            self.model_ = with_certainty(self.model_, trainer.data, trainer.partition, threads=trainer.threads)
+        learned = _keys(spikes if weights is None else [spikes[i] for i in np.flatnonzero(weights)])
+        self._know(self._learned | learned if going_on else learned)
         return self
 
     def partial_fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: ArrayLike | AnyClass | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Go on learning: each example once, in the order given, at the full learning rate times its weight.
 
-        The first call, unless after ``fit``, must name all ``classes``. Learning in pieces gives the same model as
-        learning everything in one call.
+        The first call, unless after ``fit``, must name all ``classes``. Where the rule has no learning rate, it is
+        measured on the examples of the first call, at most a hundred, and kept. With a learning rate of your own,
+        learning in pieces gives the same model as learning everything in one call.
+
+        With ``y=gemsnn.NOTHING`` it learns that what these show is of no class.
         """
-        spikes, labels = self._checked_pair(X, y)
+        anew = not hasattr(self, "model_")
+        if isinstance(y, AnyClass):
+            spikes, labels = self._checked_recordings(X, anew), None
+        else:
+            spikes, labels = self._checked_pair(X, y, anew)
         if self.class_weight == "balanced":
             raise ConfigError(
                 "class_weight = 'balanced' needs all examples at once; give partial_fit weights by label, or "
@@ -238,41 +381,72 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known = np.unique(column_or_1d(classes))
             config = self._config(self._seed(), known)
             network = config.network(spikes[0].shape[1], len(known))
+            if config.rule.learning_rate is None:
+                lists, first = ArrayExamples(spikes), np.arange(len(spikes))
+                measured = suited_learning_rate(network, lists, first, config.mean_free)
+                config = config.changed(rule=replace(config.rule, learning_rate=measured))
             self._set_fitted(config, known, network, config.initial_parameters(network), len(spikes[0]), 0, [], None)
             self._learned = set()
         elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             raise ConfigError(f"classes are {self.classes_.tolist()} since the first call; they cannot change")
         self._check_inputs(spikes)
-        strange = ~np.isin(labels, self.classes_)
-        if strange.any():
-            raise DataError(f"y holds {labels[strange][0]!r}, which is not among the classes {self.classes_.tolist()}")
         config = self._config(self.model_.seed, self.classes_)
-        indices = np.searchsorted(self.classes_, labels).astype(np.int64)
+        if config.rule.learning_rate is None:
+            config = config.changed(rule=replace(config.rule, learning_rate=self.learning_rate_))
+        indices = None
+        if labels is not None:
+            strange = ~np.isin(labels, self.classes_)
+            if strange.any():
+                raise DataError(
+                    f"y holds {labels[strange][0]!r}, which is not among the classes {self.classes_.tolist()}"
+                )
+            indices = np.searchsorted(self.classes_, labels).astype(np.int64)
+            weights = weights * class_weights(config.class_weight, self.classes_.tolist())[indices]
+        learned = np.flatnonzero(weights)
+        if not len(learned):
+            return self
+        nobody = learned[:0]
         examples = ArrayExamples(spikes, indices)
-        weights = weights * class_weights(config.class_weight, self.classes_.tolist())[indices]
-        grid = None if self.preprocessing is None else self.preprocessing.grid
-        usual, shift = config.rule_at(0, 1), Shift(config, self.n_inputs_, grid)
-        parameters, position = self.parameters_.copy(), self.n_examples_seen_
+        data = ArrayData(examples, self.classes_.tolist(), preprocessing=self.preprocessing_)
+        if labels is None:
+            config = config.changed(nothing_share=0.0)  # everything here is about nothing
+            examples.targets = targets_of_nothing(
+                examples.lengths, learned, len(self.classes_), config.seed, self.n_examples_seen_
+            )
         means = self.model_.means if config.mean_free else None
-        if means is None:
-            means = initial_means(config, self.network_)
-        longest = max(len(sequence) for sequence in spikes)
-        lessons = Lessons(self.network_, config.n_compartments, longest, config.threads)
-        for index in np.flatnonzero(weights).tolist():
-            rule = weighted(usual, weights[index])
-            shown, target = shift(examples[index], position), desired(examples, index, len(self.classes_))
-            parameters, _, _, means = learn_example(lessons, parameters, config, rule, shown, target, position, means)
-            position += 1
-        self._set_fitted(
-            config, self.classes_, self.network_, parameters, self.model_.n_steps, position, self.history_, means
+        trainer = Trainer(
+            self.network_,
+            self.parameters_,
+            config.rule,
+            data,
+            Partition(learned, nobody, nobody, weights),
+            n_compartments=config.n_compartments,
+            schedule=Schedule(epochs=1, decay="constant", average_last=0.0, shuffle=False),
+            augmentation=augmentation_of(config, data),
+            means=means_of(config, self.network_) if means is None else means,
+            seed=config.seed,
+            first=self.n_examples_seen_,
+            threads=usable_threads(config.threads),
         )
-        self._learned = self._learned | _keys([spikes[i] for i in np.flatnonzero(weights)])
+        trainer.run()
+        position, before = self.n_examples_seen_ + trainer.position, self.model_
+        self._set_fitted(
+            config, self.classes_, self.network_, trainer.parameters(), self.model_.n_steps, position, self.history_,
+            trainer.state.means,
+        )  # fmt: skip
+        certainty = None if before.certainty is None else before.certainty.after_learning()
+        self.model_ = replace(self.model_, certainty=certainty, sight=before.sight)
+        self._know(self._learned | _keys([spikes[i] for i in learned]))
         return self
+
+    def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy."""
+        X, y = _apart(X, y)
+        return float(super().score(X, y, sample_weight))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """(n,) labels."""
-        found = self._predict(X)
-        labels: NDArray[Any] = self.classes_[found.classes]
+        labels: NDArray[Any] = self._predict(X).label
         return labels
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -293,15 +467,15 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sequences differ in length, a list of them. ``stop(confidence)`` answers as soon as that is reached, and
         :func:`gemsnn.plot.anytime` draws them.
         """
-        spikes, decoder, threads = self._prepared(X)
-        return self.model_.predict_anytime(spikes, decoder, threads=threads)
+        spikes, how = self._prepared(X)
+        return self.model_.predict_anytime(spikes, **how)
 
     def stream(self, **options: Any) -> LiveModel:
         """The fitted model alive: it has an answer after every step. See :meth:`gemsnn.training.Model.stream`."""
         check_is_fitted(self, "model_")
         # Settings of inference may be changed after fitting, with set_params.
-        decoder = self._config(self.model_.seed, self.classes_).main_decoder
-        return self.model_.stream(**{"decoder": decoder, **options})
+        how = self._config(self.model_.seed, self.classes_).main_decoder
+        return self.model_.stream(**{"decoder": how.kind, "compartments": how.compartments, **options})
 
     def calibrate(
         self, X: ArrayLike, y: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS
@@ -310,7 +484,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Learning on takes it away again. See :meth:`gemsnn.training.Model.calibrate`.
         """
-        spikes, decoder, threads = self._prepared(X)
+        spikes, how = self._prepared(X)
         labels = _checked_labels(y, len(spikes))
         known = len(_keys(spikes) & self._learned)
         if known:
@@ -318,9 +492,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{known} of the {len(spikes)} examples in X were learned from, so that they say nothing of examples "
                 "to come: calibrate on others"
             )
-        self.model_ = self.model_.calibrate(
-            spikes, labels, alpha, checkpoints=checkpoints, decoder=decoder, threads=threads
-        )
+        self.model_ = self.model_.calibrate(spikes, labels, alpha, checkpoints=checkpoints, **how)
         return self
 
     def predict_set(self, X: ArrayLike, size: int = 1) -> SetDecisions:
@@ -329,8 +501,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Each example is stopped as soon as its set has no more than ``size`` classes. ``members`` of the result is
         (n, n_classes), columns as in ``classes_``.
         """
-        spikes, _, threads = self._prepared(X)
-        return self.model_.predict_set(spikes, size, threads=threads)
+        spikes, how = self._prepared(X)
+        return self.model_.predict_set(spikes, size, threads=how["threads"])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a safetensors file; ``gemsnn evaluate`` and ``predict`` read it too."""
@@ -342,9 +514,12 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Read what ``save``, or a training run, has written. Nothing is unpickled."""
         model = load_model(path)
         settings = model.about.get("config", {})
-        names = set(cls().get_params()) - _NOT_SETTINGS
-        given = {name: settings[name] for name in sorted(names & settings.keys())}
+        top = ("n_hidden", "n_compartments", "inference_compartments", "decoder", "rule")
+        given = {name: settings[name] for name in top if name in settings}
+        for name, group in GROUPS.items():
+            given[name] = {field: settings[field] for field in group.model_fields if field in settings}
         classifier = cls(**given, preprocessing=model.preprocessing, random_state=model.seed)
+        classifier.preprocessing_ = model.preprocessing
         classes, weights = np.array(model.classes), settings.get("class_weight")
         if isinstance(weights, dict):
             weights = {label: weights[str(label)] for label in classes.tolist() if str(label) in weights}
@@ -353,20 +528,21 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier._set_fitted(
             config, classes, model.network, model.parameters, model.n_steps, position, [], model.means
         )
-        classifier.model_ = replace(classifier.model_, calibration=model.calibration)
-        classifier._learned = set()  # a file does not tell
+        classifier.model_ = replace(
+            classifier.model_, calibration=model.calibration, certainty=model.certainty, sight=model.sight
+        )
+        classifier._know(set() if model.learned is None else set(model.learned.tolist()))
         return classifier
 
     # ---- inside
 
     def _config(self, seed: int, classes: NDArray[Any] | None = None) -> TrainingConfig:
-        given = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
-        settings = {name: value for name, value in given.items() if name not in _NOT_SETTINGS}
+        names = ("n_hidden", "n_compartments", "inference_compartments", "decoder", "rule", "threads")
+        settings = {name: getattr(self, name) for name in names} | self._given("network") | self._given("schedule")
         if self.class_weight is not None:
             settings["class_weight"] = _by_name(self.class_weight, [] if classes is None else classes.tolist())
         settings["merge_polarities"] = False  # X is what the network sees; its maker chose
-        config = TrainingConfig.make(self._preset, **settings, seed=seed)
-        return config if self.learning_rate is None else config.changed(**{"rule.learning_rate": self.learning_rate})
+        return TrainingConfig.of(self._preset, settings | {"seed": seed})
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer) and not isinstance(self.random_state, bool):
@@ -386,30 +562,48 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.classes_, self.network_, self.parameters_ = classes, network, parameters
         self.n_inputs_, self.n_examples_seen_ = network.n_inputs, position
-        self.history_ = history
+        self.history_, self.learning_rate_ = history, config.rule.step_size
         about = {"position": position, "config": config.identity()}
         labels = tuple(classes.tolist())
         self.model_ = Model(
-            network, parameters, labels, config.main_decoder, n_steps, config.seed, self.preprocessing, about,
+            network, parameters, labels, config.main_decoder, n_steps, config.seed, self.preprocessing_, about,
             means=means,
         )  # fmt: skip
 
-    def _predict(self, X: ArrayLike) -> Prediction:
-        spikes, decoder, threads = self._prepared(X)
-        return self.model_.predict(spikes, decoder, threads=threads)
+    def _know(self, learned: set[int]) -> None:
+        """Remember what was learned from."""
+        self._learned = learned
+        self.model_ = replace(self.model_, learned=np.array(sorted(learned), dtype=np.uint64))
 
-    def _prepared(self, X: ArrayLike) -> tuple[Spikes, DecoderSettings, int]:
+    def _predict(self, X: ArrayLike) -> Answers:
+        spikes, how = self._prepared(X)
+        return self.model_.predict(spikes, **how)
+
+    def _prepared(self, X: ArrayLike) -> tuple[Spikes, dict[str, Any]]:
         """Checked spikes, and how to read them out."""
         check_is_fitted(self, "model_")
-        spikes = _checked_spikes(X, self.preprocessing)
+        spikes = _checked_spikes(list(Contents(X)) if is_pairs(X) else X, self.preprocessing_)
         self._check_inputs(spikes)
         # Settings of inference may be changed after fitting, with set_params.
         config = self._config(self.model_.seed, self.classes_)
-        return spikes, config.main_decoder, config.threads
+        how = config.main_decoder
+        return spikes, {
+            "decoder": how.kind,
+            "compartments": how.compartments,
+            "threads": usable_threads(config.threads),
+        }
 
-    def _checked_pair(self, X: ArrayLike, y: ArrayLike) -> tuple[Spikes, NDArray[Any]]:
-        spikes = _checked_spikes(X, self.preprocessing)
+    def _checked_pair(self, X: Any, y: ArrayLike | None, anew: bool) -> tuple[Spikes, NDArray[Any]]:
+        X, y = _apart(X, y)
+        spikes = self._checked_recordings(X, anew)
         return spikes, _checked_labels(y, len(spikes))
+
+    def _checked_recordings(self, X: ArrayLike, anew: bool) -> Spikes:
+        if anew:
+            self.preprocessing_ = self.preprocessing
+            if self.preprocessing is not None and isinstance(X, Sequence | np.ndarray):
+                self.preprocessing_ = with_bin_width(self.preprocessing, X, events_or_spikes)
+        return _checked_spikes(X, self.preprocessing_)
 
     def _check_inputs(self, spikes: Spikes) -> None:
         if spikes[0].shape[1] != self.n_inputs_:
@@ -419,9 +613,43 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class GEMClassifier(SpikingClassifier):
-    """The classifier with the paper's rule and settings: None stands for those of ``TrainingConfig.make("paper")``."""
+    """The same classifier with the paper's rule and settings: those of ``gemsnn train --preset paper``."""
 
     _preset = "paper"
+
+    @_refusing
+    def __init__(
+        self,
+        n_hidden: int = 200,
+        n_compartments: int = 20,
+        inference_compartments: int | None = None,
+        decoder: str | Decoder = "vote",
+        rule: Rule | dict[str, Any] | str = "gem",
+        *,
+        network: NetworkSettings | dict[str, Any] = PAPER_NETWORK,
+        schedule: ScheduleSettings | dict[str, Any] = PAPER_SCHEDULE,
+        class_weight: dict[Any, float] | str | None = None,
+        preprocessing: Preprocessing | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = 0,
+        threads: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            n_hidden, n_compartments, inference_compartments, decoder, rule, network=network, schedule=schedule,
+            class_weight=class_weight, preprocessing=preprocessing, warm_start=warm_start, random_state=random_state,
+            threads=threads, verbose=verbose,
+        )  # fmt: skip
+
+
+def _where_it_went(name: str, known: Collection[str]) -> str:
+    """Of settings that once were arguments of their own."""
+    for group, settings in GROUPS.items():
+        if name in settings.model_fields:
+            return f"give {group}={{{name!r}: ...}}; in a search it is {group}__{name}"
+    if name in ("learning_rate", "kappa", "gamma"):
+        return f"it is the rule's: give rule={{{name!r}: ...}}, or a rule as an object; in a search it is rule__{name}"
+    return "it is random_state" if name == "seed" else unknown_setting(name, known)
 
 
 class _Memory:
@@ -450,11 +678,21 @@ def _keys(spikes: Spikes) -> set[int]:
 
 
 def _checked_spikes(X: ArrayLike | Sequence[Any], preprocessing: Preprocessing | None = None) -> Spikes:
+    def bin_events(events: Events, name: str) -> NDArray[Any]:
+        if preprocessing is None:
+            raise DataError(f"{name} is a recording of events; say by preprocessing=... how to make spikes of it")
+        return preprocessing.bin(events, name)
+
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
         # a list, or a column of arrays as a Pipeline may pass on; equally long sequences become one array
-        arrays = [_spikes_of(example, f"X[{i}]", preprocessing) for i, example in enumerate(X)]
+        arrays = [spikes_of(example, f"X[{i}]", bin_events) for i, example in enumerate(X)]
         if arrays and all(array.ndim == 2 for array in arrays) and len({array.shape for array in arrays}) > 1:
             width = arrays[0].shape[1]
+            if len({array.shape[1] for array in arrays}) > 1 and len({len(array) for array in arrays}) == 1:
+                raise ShapeError(
+                    "the arrays in X agree in their first axis and differ in the second, but they must be "
+                    "(time, neurons), and only time may differ: pass [one.T for one in X] if they are (neurons, time)"
+                )
             return [spike_array(f"X[{i}]", array, {"T": None, "n_inputs": width}) for i, array in enumerate(arrays)]
         X = np.stack(arrays) if arrays and len({array.shape for array in arrays}) == 1 else np.asarray(X, dtype=object)
     array = np.asarray(X)
@@ -463,7 +701,17 @@ def _checked_spikes(X: ArrayLike | Sequence[Any], preprocessing: Preprocessing |
     return spike_array("X", array, {"n": None, "T": None, "n_inputs": None})
 
 
-def _checked_labels(y: ArrayLike, n: int) -> NDArray[Any]:
+def _apart(X: Any, y: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
+    """Spikes or events, and labels, of a data set with pairs as items; anything else stays as it is."""
+    if not is_pairs(X):
+        return X, y
+    if y is not None:
+        raise DataError("the data set brings its own labels: leave y out")
+    found = list(pairs(X))
+    return [one.content for one in found], np.array(one_kind([one.label for one in found]))
+
+
+def _checked_labels(y: ArrayLike | None, n: int) -> NDArray[Any]:
     if y is None:
         raise DataError("y is needed: one label an example")
     check_classification_targets(y)
@@ -471,19 +719,6 @@ def _checked_labels(y: ArrayLike, n: int) -> NDArray[Any]:
     if len(labels) != n:
         raise ShapeError(f"X has {n} examples, but y has {len(labels)} labels")
     return labels
-
-
-def _spikes_of(example: Any, name: str, preprocessing: Preprocessing | None) -> NDArray[Any]:
-    """(T, n_inputs) of an example: an array of them, events, or a recording that has or reads its events."""
-    if hasattr(example, "events"):
-        example = example.events
-    elif callable(getattr(example, "read", None)):
-        example = example.read()
-    if not (isinstance(example, np.ndarray) and example.dtype.names is not None):
-        return np.asarray(example)
-    if preprocessing is None:
-        raise DataError(f"{name} is a recording of events; say by preprocessing=... how to make spikes of it")
-    return preprocessing.bin(example, name)
 
 
 def _by_name(weights: dict[Any, float] | str, classes: list[Any]) -> Any:

@@ -11,7 +11,7 @@ import gemsnn
 
 def run(*arguments):
     command = [sys.executable, "-c", "from gemsnn.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def test_the_version_is_that_of_the_package():

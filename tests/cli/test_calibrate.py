@@ -74,8 +74,9 @@ def test_evaluate_judges_the_sets_on_the_rest(gemsnn, run, data_file):
     before = json.loads(gemsnn("evaluate", run, "--data", data_file, "--json")[1])
     gemsnn("calibrate", run, "--data", data_file, *ARGUMENTS)
     found = json.loads(gemsnn("evaluate", run, "--data", data_file, "--json")[1])
-    sets = found.pop("sets")
+    sets, per_answer = found.pop("sets"), found["cost"].pop("per_answer")
     assert found == before
+    assert per_answer["MembraneUpdates"] < found["cost"]["MembraneUpdates"]  # it stops early
     assert (sets["examples"], sets["calibrated_on"], sets["alpha"], sets["size"]) == (30, 30, 0.2, 1)
     assert sets["steps"] < 20
     out = gemsnn("evaluate", run, "--data", data_file)[1]

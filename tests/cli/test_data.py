@@ -46,7 +46,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with sim.h5 and the same recordings in raw/."""
     folder = tmp_path_factory.mktemp("simulated")
     done = gemsnn(
-        *("data", "simulate", "--out", folder / "sim.h5", "--digits", 0, 1, 2, "--per-class", 3, 1),
+        *("data", "simulate", "--out", folder / "sim.h5", "--digits", "0,1,2", "--per-class", 3, 1),
         *("--seed", 4, "--aedat", folder / "raw"),
     )
     assert done.returncode == 0, done.stderr
@@ -62,19 +62,12 @@ def test_simulate_writes_what_was_asked_for(simulated: Path) -> None:
         assert (data.n_steps, data.n_inputs) == (80, 2 * 676)
 
 
-def test_import_takes_digits_after_the_option_in_several_ways(simulated: Path, tmp_path: Path, here: Here) -> None:
+def test_import_takes_the_digits_that_are_asked_for(simulated: Path, tmp_path: Path, here: Here) -> None:
     raw = simulated / "raw"
-    for i, arguments in enumerate(
-        (
-            ["mnist-dvs", raw, "--digits", "0", "2", "--out", tmp_path / "0.h5"],
-            ["--digits", "0,2", "--out", tmp_path / "1.h5", "mnist-dvs", raw],
-            ["mnist-dvs", "--digits", "0", "--digits", "2", raw, "--out", tmp_path / "2.h5"],
-        )
-    ):
-        assert here("data", "import", *arguments)[0] == 0
-        with open_prepared(tmp_path / f"{i}.h5") as data:
-            assert data.classes == (0, 2)
-            assert len(data.train) == 6
+    assert here("data", "import", "mnist-dvs", raw, "--digits", "0,2", "--out", tmp_path / "0.h5")[0] == 0
+    with open_prepared(tmp_path / "0.h5") as data:
+        assert data.classes == (0, 2)
+        assert len(data.train) == 6
 
 
 def test_import_says_what_it_found_and_what_is_missing(simulated: Path, tmp_path: Path) -> None:
@@ -83,7 +76,7 @@ def test_import_says_what_it_found_and_what_is_missing(simulated: Path, tmp_path
     assert "no grabbed_data3/scale4/*.aedat" in done.stdout
     assert "recordings 4-900, 902-1000" in done.stdout
     assert done.stderr.count("error:") == 1
-    assert "--digits 0 1 2" in done.stderr
+    assert "--digits 0,1,2" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
 
@@ -127,7 +120,7 @@ def test_info_on_a_users_own_arrays(tmp_path: Path, here: Here) -> None:
     assert "SIMULATED" not in out
 
 
-def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path, here: Here) -> None:
+def test_show_draws_pictures(simulated: Path, tmp_path: Path, here: Here) -> None:
     from PIL import Image
 
     raw = next((simulated / "raw").rglob("*.aedat"))
@@ -135,7 +128,6 @@ def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path, her
         (simulated / "sim.h5", "--index", 3, "--out", tmp_path / "a.png"),
         (simulated / "sim.h5", "--index", 0, "--test", "--out", tmp_path / "b.pdf"),
         (raw, "--out", tmp_path / "c.png"),
-        (simulated / "sim.h5", "--index", 3, "--out", tmp_path / "d.gif"),
     ):
         assert here("data", "show", *arguments)[0] == 0
     for name in ("a.png", "c.png"):
@@ -143,8 +135,6 @@ def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path, her
             colours = np.asarray(picture.convert("RGB")).reshape(-1, 3).astype(int)
             assert (colours[:, 0] > colours[:, 2] + 80).any(), "no red for ON"
             assert (colours[:, 2] > colours[:, 0] + 80).any(), "no blue for OFF"
-    with Image.open(tmp_path / "d.gif") as animation:
-        assert animation.n_frames == 80
     assert (tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -153,12 +143,13 @@ def test_show_draws_pictures_and_animations(simulated: Path, tmp_path: Path, her
     [
         (["info", "{}/none.h5"], "none.h5: cannot be opened"),
         (["show", "{}/sim.h5", "--index", "99", "--out", "{}/x.png"], "--index 99: the train split"),
-        (["show", "{}/sim.h5", "--out", "{}/x.bmp"], "pictures end in"),
+        (["show", "{}/sim.h5", "--out", "{}/x.bmp"], "pictures must end in"),
         (["show", "{}/sim.h5", "--out", "{}/none/x.png"], "cannot be written"),
         (["import", "n-mnist", "{}/raw", "--out", "{}/x.h5"], "no N-MNIST recordings"),
         (["import", "mnist-dvs", "{}/none", "--out", "{}/x.h5"], "there is no such directory"),
         (["simulate", "--out", "{}/x.h5", "--per-class", "500", "1"], "there are 500 images"),
         (["simulate", "--out", "{}/x.h5", "--digits", "12"], "0..9"),
+        (["simulate", "--out", "{}/x.h5", "--digits", "0;2"], "separated by commas"),
         (["simulate", "--out", "{}/none/x.h5", "--per-class", "1", "1"], "cannot be written"),
         (["simulate", "--out", "{}/x.h5", "--bin-ms", "0"], "bin_us"),
         (["simulate", "--out", "{}/x.h5", "--bin-ms", "nan"], "--bin-ms nan: a time bin has a finite width"),
@@ -182,12 +173,6 @@ def test_what_the_user_can_mend_is_one_message_and_exit_code_2(
     assert not (simulated / "x.h5").exists()
 
 
-def test_digits_without_a_value_is_a_usage_error() -> None:
-    done = gemsnn("data", "simulate", "--out", "x.h5", "--digits")
-    assert done.returncode == 2
-    assert "--digits" in done.stderr
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_simulation_leaves_no_half_written_file(tmp_path: Path, how: signal.Signals) -> None:
     raw = tmp_path / "raw"
@@ -198,7 +183,7 @@ def test_an_interrupted_simulation_leaves_no_half_written_file(tmp_path: Path, h
         assert child.poll() is None
         time.sleep(0.02)
     child.send_signal(how)
-    assert child.wait(timeout=60) != 0
+    assert child.wait(timeout=300) != 0
     left = [file.name for file in tmp_path.iterdir() if file != raw]
     if how is signal.SIGINT:
         assert not left
@@ -222,14 +207,14 @@ def test_a_terminal_gets_a_progress_bar(tmp_path: Path) -> None:
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    assert child.wait(timeout=60) == 0
+    assert child.wait(timeout=300) == 0
     assert "━" in shown.decode()
     assert "3/3" in shown.decode()
 
 
 def test_help_is_quick_to_load_because_heavy_libraries_are_not_imported() -> None:
-    code = "import sys, gemsnn.cli.data; print([m for m in ('matplotlib', 'mlxtend') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    code = "import sys, gemsnn.cli.data; print([m for m in ('matplotlib', 'h5py') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == "[]", done.stderr
 
 
@@ -241,11 +226,10 @@ def test_arrays_are_drawn_on_their_grid_or_as_a_raster_and_absent_classes_have_n
     write_prepared(tmp_path / "grid.h5", X, [0, 1, 0, 1], split=["train"] * 4, grid=(2, 3))
     assert here("data", "show", tmp_path / "mine.h5", "--out", tmp_path / "a.png", "--index", 1)[0] == 0
     assert here("data", "show", tmp_path / "grid.h5", "--out", tmp_path / "b.png")[0] == 0
-    assert here("data", "show", tmp_path / "grid.h5", "--out", tmp_path / "b.gif")[0] == 0
     for name in ("a.png", "b.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     code, _, error = here("data", "show", tmp_path / "mine.h5", "--out", tmp_path / "a.gif")
-    assert (code, "an animation needs a grid" in error) == (2, True)
+    assert (code, "pictures must end in" in error) == (2, True)
     code, out, _ = here("data", "info", tmp_path / "mine.h5")
     assert code == 0
     assert "[/red]" in out
@@ -264,7 +248,7 @@ def test_several_labels_and_spike_patterns_are_told_and_drawn(tmp_path: Path, he
         code, out, _ = here("data", "info", tmp_path / name, "--verify")
         assert code == 0
         assert told in out
-        assert here("data", "show", tmp_path / name, "--out", tmp_path / "a.png")[0] == 0
+        assert here("data", "show", tmp_path / name, "--out", tmp_path / "a.png", "--force")[0] == 0
 
 
 def test_an_existing_file_is_replaced_only_when_told_so(tmp_path: Path, here: Here) -> None:
@@ -302,6 +286,44 @@ def test_a_folder_of_recordings_in_text_becomes_a_prepared_file_and_guesses_are_
         assert (len(data.train), len(data.test), data.n_inputs, data.grid) == (6, 4, 2 * 4 * 3, (3, 4))
         assert set(data.train.lengths.tolist()) <= {6, 7}
     assert here("data", "show", tmp_path / "raw/left/0.csv", "--out", tmp_path / "a.png")[0] == 0
+
+
+def test_crop_flip_and_rotate_are_choices_that_are_recorded(tmp_path: Path, here: Here) -> None:
+    for label in "ab":
+        (tmp_path / "raw" / label).mkdir(parents=True)
+        for i in range(2):
+            rows = [f"{1000 * k},{k % 12},{k % 8},{k % 2}" for k in range(40)]
+            (tmp_path / "raw" / label / f"{i}.csv").write_text("\n".join(["12 8", "t,x,y,p", *rows]))
+    arguments = ("data", "import", "folder", tmp_path / "raw", "--test-fraction", 0.5, "--out", tmp_path / "a.h5")
+    code, out, error = here(*arguments, "--crop", 2, 1, 6, 4, "--flip", "x", "--rotate", 90)
+    assert code == 0, error
+    assert "0.5 ms per step: the median recording of 39 ms has 79 steps; --bin-ms gives another width" in out
+    expected = {"x_range": (2, 7), "y_range": (1, 4), "flip": "x", "rotate": 90, "bin_us": 500}
+    with open_prepared(tmp_path / "a.h5", expect=expected) as data:
+        assert data.grid == (6, 4)
+    code, _, error = here(*arguments, "--force", "--crop", 2, 1, 11, 4)
+    assert (code, "x_range = (2, 12) must be (first, last) inside 0..11" in error) == (2, True)
+
+
+def test_where_memory_is_short_for_a_network_downsampling_is_suggested(tmp_path: Path, here: Here) -> None:
+    (tmp_path / "raw/a").mkdir(parents=True)
+    (tmp_path / "raw/a/1.csv").write_text("t,x,y,p\n" + "\n".join(f"{k},0,0,1" for k in range(5000)))
+    arguments = ("data", "import", "folder", tmp_path / "raw", "--out", tmp_path / "a.h5")
+    _, _, error = here(*arguments, "--sensor", 32768, 32767, "--bin-ms", 1)
+    assert "2,147,418,112 inputs: a network of the default size needs about" in error
+    factor = int(error.split("--downsample ")[1].split()[0])
+    _, _, error = here(*arguments, "--force", "--sensor", 32768, 32767, "--bin-ms", 1, "--downsample", factor)
+    assert "--downsample" not in error
+
+
+def test_what_is_not_read_is_said(tmp_path: Path, here: Here) -> None:
+    (tmp_path / "raw/a").mkdir(parents=True)
+    for i in range(2):
+        (tmp_path / f"raw/a/{i}.csv").write_text("9 9\nt,x,y,p\n1,2,3,1\n900,2,3,0")
+    (tmp_path / "raw/a/1.bs2").write_bytes(b"")
+    code, out, error = here("data", "import", "folder", tmp_path / "raw", "--out", tmp_path / "a.h5")
+    assert code == 0, error
+    assert "1 .bs2 is not read: no reader for this ending (a/1.bs2)" in out
 
 
 def test_recordings_that_were_left_out_are_named(simulated: Path, tmp_path: Path, here: Here) -> None:

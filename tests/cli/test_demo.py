@@ -1,5 +1,6 @@
 """`gemsnn demo` as a user runs it, with few recordings and small networks."""
 
+import json
 import re
 import signal
 import subprocess
@@ -9,22 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from gemsnn.experiments import Protocol, demo
+from gemsnn.cli import demo
 
+PAPER = {"compartments": [1, 3], "n_hidden": 4, "epochs": 1, "per_class": [5, 2], "realisations": 3}
 SMALL = {
     "DIGITS": (0, 1, 7),
-    "PER_CLASS": (6, 3),
-    "SETTINGS": {"test_limit": 0, "epochs": 2, "n_hidden": 20},
-    "PAPER": Protocol.make(
-        "quick",
-        compartments=(1, 3),
-        seeds=(0, 1),
-        n_hidden=4,
-        epochs=1,
-        per_class=(5, 2),
-        realisations=3,
-        evaluation_points=(1.0,),
-    ),
+    "SIMULATION": ("--per-class", "6", "3", "--polarity", "separate"),
+    "SETTINGS": ("--set", "test_limit=0", "--epochs", "2", "--hidden", "20"),
+    "PAPER": ("--quick", "--seeds", "2", *(word for name in PAPER for word in ("--set", f"{name}={PAPER[name]}"))),
 }
 
 
@@ -34,15 +27,20 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(demo, name, value)
 
 
+def linked(page: str) -> list[str]:
+    return re.findall(r'<a href="([^"]+)"', page)
+
+
 @pytest.mark.usefixtures("small")
 def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = gemsnn("demo", "--no-paper")
     assert code == 0, err
-    assert "% sure" in out
-    assert re.search(r"Of 9 recordings that it had never seen it names \d rightly", out)
+    assert "$ gemsnn evaluate demo/run --data demo/data/digits.h5 --page demo/evaluation.html" in out
     page = (tmp_path / "demo" / "index.html").read_text()
-    assert "The paper behind it" not in page
+    assert linked(page) == ["evaluation.html"]
+    scenes = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])["scenes"]
+    assert [scene["name"].endswith(".aedat") for scene in scenes] == [True] * 3 + [False] * 9
 
     # The same again makes nothing again, and adds what is missing.
     made = (tmp_path / "demo" / "run" / "timing.jsonl").stat().st_mtime_ns
@@ -50,9 +48,8 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
     assert code == 0, err
     assert (tmp_path / "demo" / "run" / "timing.jsonl").stat().st_mtime_ns == made
     page = (tmp_path / "demo" / "index.html").read_text()
-    assert "The paper behind it" in page
-    assert (tmp_path / "demo" / re.search(r'href="(paper/[^"]+)"', page)[1]).exists()
-    assert "the paper says" in out
+    assert linked(page) == ["evaluation.html", "paper/report.html"]
+    assert all((tmp_path / "demo" / address).exists() for address in linked(page))
 
     # What it says to do next works.
     (asked,) = re.findall(r"^  gemsnn (predict .+)$", out, re.MULTILINE)
@@ -75,10 +72,10 @@ def test_a_folder_that_holds_something_else_is_left_alone(gemsnn, tmp_path: Path
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    settings = {**SMALL["SETTINGS"], "epochs": 100}
+    settings = (*SMALL["SETTINGS"], "--epochs", "100")
     code = (
-        "from gemsnn.experiments import demo\n"
-        f"demo.DIGITS, demo.PER_CLASS, demo.SETTINGS = (0, 1), (6, 3), {settings}\n"
+        "import gemsnn.cli.demo as demo\n"
+        f"demo.DIGITS, demo.SIMULATION, demo.SETTINGS = (0, 1), {SMALL['SIMULATION']}, {settings}\n"
         "from gemsnn.cli import main; main()"
     )
     command = [sys.executable, "-c", code, "demo", "--no-paper", "--out", str(tmp_path / "demo")]
@@ -89,7 +86,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
-    assert "Go on with the same command" in out
+    assert "gemsnn demo goes on" in out
     assert "Traceback" not in err
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

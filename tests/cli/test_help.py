@@ -17,8 +17,8 @@ SMALLER = {
     "calibrate": ["--alpha", "0.5", "--checkpoints", "1"],
     "evaluate": ["--samples", "2"],
 }
-ORDER = ["data simulate", "data info", "data show", "data complete", "data import", "train", "calibrate", "evaluate"]
-ORDER += ["runs", "watch", "predict", "stream"]
+ORDER = ["data simulate", "data info", "data show", "data import", "train", "calibrate", "evaluate"]
+ORDER += ["runs", "export", "watch", "predict", "stream"]
 
 
 def walk(group, words=()):

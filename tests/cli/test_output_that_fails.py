@@ -13,7 +13,7 @@ import toy
 from gemsnn.training import RunDirectory
 
 GEMSNN = [sys.executable, "-m", "gemsnn"]
-QUICK = ["--hidden", "4", "--epochs", "1", "--no-tensorboard"]
+QUICK = ["--hidden", "4", "--epochs", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,11 @@ def test_training_goes_on_where_the_output_is_full(data_file, tmp_path):
     assert done.stderr.splitlines()[-1] == "gemsnn: going on without output (No space left on device)"
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_training_goes_on_where_input_or_output_are_closed(data_file, tmp_path, closed):
-    """No file of ours may take the place of a closed output: whatever is printed would end up in it."""
-    command = f'exec {" ".join(GEMSNN)} train --data "{data_file}" --out "{tmp_path}/run" {" ".join(QUICK)} {closed}'
+def test_training_goes_on_where_the_output_is_closed(data_file, tmp_path):
+    command = f'exec {" ".join(GEMSNN)} train --data "{data_file}" --out "{tmp_path}/run" {" ".join(QUICK)} >&-'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "Traceback" not in done.stdout + done.stderr
-    assert RunDirectory(tmp_path / "run").read_summary()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert RunDirectory(tmp_path / "run").finished
 
 
 def test_names_that_are_no_text_and_names_with_markup_are_shown(data_file, tmp_path):

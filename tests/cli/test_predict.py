@@ -29,7 +29,7 @@ def test_class_confidence_and_votes_as_json_lines(gemsnn, trained):
     model = RunDirectory(run).load_model()
     for file, answer in zip(files, answers, strict=True):
         found = model.predict(mnist_dvs_preprocessing(4).bin(read_aedat(file))[None])
-        assert answer["class"] == [0, 1][found.classes[0]]
+        assert answer["class"] == found.label[0]
         assert answer["confidence"] == found.confidence[0]
         assert answer["votes"] == {"0": found.votes[0, 0], "1": found.votes[0, 1]}
         assert sum(answer["probabilities"].values()) == pytest.approx(1)

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.skipif(not REAL, reason="GEMSNN_REAL_DATA does not name
 def test_the_defaults_learn_real_digits(gemsnn, tmp_path):
     folder, data, run = Path(REAL or "") / "n-mnist", tmp_path / "digits.h5", tmp_path / "run"
     assert (
-        gemsnn("data", "import", "n-mnist", folder, "--out", data, "--digits", 0, 1, 2, "--test-fraction", 0.2)[0] == 0
+        gemsnn("data", "import", "n-mnist", folder, "--out", data, "--digits", "0,1,2", "--test-fraction", 0.2)[0] == 0
     )
-    small = ["--hidden", 10, "--compartments", 2, "--epochs", 4, "--set", "likelihood_samples=2", "--no-tensorboard"]
+    small = ["--hidden", 10, "--compartments", 2, "--epochs", 4, "--set", "likelihood_samples=2"]
     assert gemsnn("train", "--data", data, "--out", run, *small)[0] == 0
     code, out, err = gemsnn("evaluate", run, "--data", data, "--decoder", "likelihood", "--compartments", 5, "--json")
     assert code == 0, err

@@ -115,3 +115,29 @@ def test_what_holds_no_run_is_told(gemsnn, folder, tmp_path):
     with pytest.raises(ConfigError, match=r"--sort speed: runs are sorted by name, status, .*accuracy"):
         compare(folder).sorted_by("speed")
     assert np.isfinite(compare(folder).runs[0].figure("nll", "test"))
+
+
+def test_a_file_that_is_not_a_page_of_ours_is_replaced_only_when_told_so(folder, data_file, gemsnn, tmp_path):
+    run = folder / "run-9"
+    for command in (
+        ("runs", folder, "--page"),
+        ("evaluate", run, "--data", data_file, "--page"),
+        ("watch", run, data_file, "--out"),
+    ):
+        out = tmp_path / "keep.h5"
+        out.write_bytes(b"precious <html> data")
+        code, _, error = gemsnn(*command, out)
+        assert code == 2
+        assert f"{command[-1]} {out}: this file is there already and is not a page of gemsnn's" in error
+        assert out.read_bytes() == b"precious <html> data"
+        assert gemsnn(*command, out, "--force")[0] == 0
+        assert gemsnn(*command, out)[0] == 0, "a page of ours is replaced"
+        assert out.read_bytes().startswith(b"<!doctype html>")
+
+
+def test_a_picture_replaces_no_file_unless_told_so(data_file, gemsnn, tmp_path):
+    out = tmp_path / "keep.png"
+    out.write_bytes(b"precious")
+    assert gemsnn("data", "show", data_file, "--out", out)[0] == 2
+    assert out.read_bytes() == b"precious"
+    assert gemsnn("data", "show", data_file, "--out", out, "--force")[0] == 0

@@ -114,7 +114,6 @@ def test_events_come_through_a_pipe_and_answers_before_it_ends(trained, form):
 def test_recordings_follow_one_another_over_udp_until_ctrl_c(trained):
     run, file = trained
     events = read_aedat(file)
-    events = events[events["t"] < events["t"][0] + 2_000_000]  # what comes later would begin the next recording
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -145,11 +144,82 @@ def test_recordings_follow_one_another_over_udp_until_ctrl_c(trained):
 def test_an_empty_line_ends_a_recording_and_late_events_are_told(trained):
     run, file = trained
     events = read_aedat(file)
-    content = text_of(events) + b"\n" + text_of(events[:2000]) + text_of(events[:7])
-    done = subprocess.run([*COMMAND, run, "-", "--json"], input=content, capture_output=True, timeout=60)
+    content = text_of(events) + b"\n" + text_of(events[:1000]) + text_of(events[:7])
+    done = subprocess.run([*COMMAND, run, "-", "--json"], input=content, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert [answer["recording"] for answer in answers_of(done.stdout) if answer["ended"]] == [0, 1]
     assert b"warning: 7 events came too late" in done.stderr
+
+
+@pytest.mark.parametrize("between", [b"", b"\n"], ids=["nothing between", "an empty line"])
+def test_recordings_in_one_pipe_are_all_answered_also_after_a_stop(trained, tmp_path, between):
+    """`cat three_recordings | gemsnn stream RUN --brief`, with a line that names the columns in each."""
+    run, file = trained
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_bytes(b"t,x,y,p\n" + text_of(read_aedat(file)) + between)
+    line = f"cat {tmp_path}/?.csv | {' '.join(map(str, COMMAND))} {run} --brief --json --stop 0.55"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=300)
+    answers = answers_of(done.stdout)
+    assert [answer["recording"] for answer in answers if answer["stop"]] == [0, 1, 2], done.stderr
+    assert {answer["recording"] for answer in answers} == {0, 1, 2}
+
+
+def listening(run, *flags):
+    """A stream on a port of UDP; returns it once it listens."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [*COMMAND, run, f"udp:{port}", "--json", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert f"listening on UDP port {port}" in process.stderr.readline().decode()
+    return process, port
+
+
+def stopped(process):
+    process.send_signal(signal.SIGINT)
+    rest = answers_of(process.stdout.read())
+    assert process.wait(60) == 130
+    return rest
+
+
+def test_over_udp_what_is_left_of_a_recording_after_a_stop_is_no_recording(trained):
+    run, file = trained
+    events = read_aedat(file)
+    assert np.ptp(events["t"]) > 2_000_000  # and it is longer than what the model was trained on
+    process, port = listening(run, "--brief", "--stop", "0.55")
+    with process, UdpSender(port) as sender:
+        for _ in range(3):
+            for part in np.array_split(events, 40):
+                sender.send(part)
+                time.sleep(0.002)
+            sender.end()
+        found = []
+        while sum(answer["stop"] for answer in found) < 3:
+            found.append(json.loads(process.stdout.readline()))
+        found += stopped(process)
+    assert [answer["recording"] for answer in found if answer["stop"]] == [0, 1, 2]
+    assert {answer["recording"] for answer in found} == {0, 1, 2}
+
+
+def test_over_udp_it_says_when_nothing_is_in_sight_and_answers_what_comes_next(trained):
+    """The sender marks no ends: silence does."""
+    run, file = trained
+    events = read_aedat(file)
+    process, port = listening(run)
+    with process, UdpSender(port) as sender:
+        for recording in range(2):
+            for part in np.array_split(events[events["t"] < events["t"][0] + 1_000_000], 20):
+                sender.send(part)
+                time.sleep(0.002)
+            found = [json.loads(process.stdout.readline())]
+            while not found[-1].get("nothing"):
+                found.append(json.loads(process.stdout.readline()))
+            assert [answer.get("step") for answer in found] == [*range(1, 81), None]
+            assert {answer["recording"] for answer in found[:-1]} == {recording}
+            assert (found[-1]["class"], found[-1]["recording"]) == (None, None)
+            assert found[-2]["ended"]
+        assert not stopped(process)
 
 
 def test_events_of_damaged_lines_and_pixels_are_one_message(trained):
@@ -158,10 +228,19 @@ def test_events_of_damaged_lines_and_pixels_are_one_message(trained):
         (b"0,1,1,1\nnonsense\n", "standard input: 'nonsense' in line 2 is no event"),
         (b"0,1,1,1\n5,200,1,1\n", "event 1 at x = 200, y = 1 lies outside the 128 x 128 sensor"),
     ):
-        done = subprocess.run([*COMMAND, run], input=content, capture_output=True, timeout=60)
+        done = subprocess.run([*COMMAND, run], input=content, capture_output=True, timeout=300)
         assert done.returncode == 2
         assert words in done.stderr.decode()
         assert "Traceback" not in done.stderr.decode()
+
+
+@pytest.mark.parametrize("options", [[], ["--endless"]])
+def test_a_time_at_the_edge_is_an_error_without_an_answer(trained, options):
+    run, _ = trained
+    for content in (b"9223372036854775807,60,60,1\n", b"0,60,60,1\n-9223372036854775808,60,60,1\n"):
+        done = subprocess.run([*COMMAND, run, "-", *options], input=content, capture_output=True, timeout=300)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert "which no recording in microseconds reaches" in done.stderr.decode()
 
 
 def test_what_cannot_be_a_source_is_told(gemsnn, trained, data_file, tmp_path):
@@ -183,7 +262,7 @@ def test_what_cannot_be_a_source_is_told(gemsnn, trained, data_file, tmp_path):
 def test_a_reader_that_goes_away_ends_the_stream_quietly(trained):
     run, file = trained
     line = f"{' '.join(map(str, COMMAND))} {run} {file} --speed 0 | head -1"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, env=os.environ, timeout=60)
+    done = subprocess.run(["bash", "-c", line], capture_output=True, env=os.environ, timeout=300)
     assert len(done.stdout.splitlines()) == 1
     assert b"Traceback" not in done.stderr
     assert b"BrokenPipe" not in done.stderr
@@ -211,7 +290,12 @@ def test_the_same_seed_gives_the_same_numbers_on_the_command_line_and_in_python(
     files = [tmp_path / f"{n}.npy" for n in range(16)]
     told = answers_of(gemsnn("predict", tmp_path / "run", *files, "--json")[1])
     X = [choice.bin(events) for events in recordings]
-    classifier = SpikingClassifier(n_hidden=6, epochs=2, random_state=5, grid=choice.grid).fit(X[:12], labels[:12])
+    classifier = SpikingClassifier(
+        n_hidden=6,
+        random_state=5,
+        network={"grid": choice.grid},
+        schedule={"epochs": 2, "validation_fraction": 0},
+    ).fit(X[:12], labels[:12])
     probabilities = classifier.predict_proba(X)
     assert [[answer["probabilities"][name] for name in ("left", "right")] for answer in told] == probabilities.tolist()
     order = np.random.default_rng(0).permutation(16)

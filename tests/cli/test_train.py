@@ -38,6 +38,14 @@ def test_a_run_is_trained_and_its_results_are_told(gemsnn, data_file, settings, 
     assert read_config(tmp_path / "run" / "config.toml") == (toy.config(), data_file)
 
 
+def test_a_learning_rate_that_follows_from_the_data_is_told_and_kept(gemsnn, data_file, settings, tmp_path):
+    flags = ["--config", settings, "--set", "rule.learning_rate=none", "--epochs", 1]
+    code, out, err = gemsnn("train", "--data", data_file, "--out", tmp_path / "run", *flags)
+    assert code == 0, err
+    told = re.search(r"with learning rate (\S+) from the data", out)
+    assert read_config(tmp_path / "run" / "config.toml")[0].rule.learning_rate == float(told[1])
+
+
 def test_flags_and_set_go_before_the_file(gemsnn, data_file, settings, tmp_path):
     flags = ["--hidden", 4, "--compartments", 3, "--learning-rate", 0.05, "--decoder", "likelihood", "--epochs", 1]
     flags += ["--inference-compartments", 2, "--eval-every", 100, "--seed", 5, "--threads", 2, "--patience", 9]
@@ -134,7 +142,7 @@ def test_a_damaged_checkpoint_is_a_warning_of_one_line(gemsnn, data_file, settin
 def test_tensorboard_can_be_switched_off_and_on(gemsnn, data_file, settings, tmp_path):
     pytest.importorskip("tensorboard")
     common = ["train", "--data", data_file, "--config", settings]
-    gemsnn(*common, "--out", tmp_path / "off", "--no-tensorboard")
+    gemsnn(*common, "--out", tmp_path / "off")
     gemsnn(*common, "--out", tmp_path / "on", "--tensorboard")
     assert not (tmp_path / "off" / "tensorboard").exists()
     assert list((tmp_path / "on" / "tensorboard").iterdir())
@@ -178,7 +186,7 @@ def test_a_signal_saves_says_how_to_go_on_and_nothing_is_lost(data_file, untouch
     run = tmp_path / "run"
     settings = tmp_path / "long.toml"
     settings.write_text(write_config(LONG))
-    process = start("train", "--data", data_file, "--config", settings, "--no-tensorboard", "--out", run)
+    process = start("train", "--data", data_file, "--config", settings, "--out", run)
     assert process.stdout is not None
     lines = []
     while not lines or "of 600 examples" not in lines[-1]:

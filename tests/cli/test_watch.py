@@ -49,7 +49,7 @@ def test_a_prepared_file_is_a_gallery_with_the_least_certain_first(gemsnn, run, 
     assert [int(scene["name"].split(":")[0].split()[1]) for scene in scenes] == order.tolist()
     assert {scene["truth"] for scene in scenes} <= {"0", "1"}
     assert "promise" not in scenes[0]
-    assert "Of 3 more" in (tmp_path / "watch.html").read_text()
+    assert "3 more confident recordings not shown" in (tmp_path / "watch.html").read_text()
 
 
 def test_a_calibrated_model_shows_its_sets(gemsnn, run, trained, tmp_path):
@@ -85,18 +85,6 @@ def test_a_recording_and_a_folder_of_recordings(gemsnn, run, trained, tmp_path):
     assert {scene["truth"] for scene in scenes} == {"1"}  # as the folder says
 
 
-def test_the_terminal_shows_bars_and_writes_no_page(gemsnn, run, trained, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    gemsnn("calibrate", run, "--data", trained / "d.h5", "--alpha", 0.5, "--checkpoints", 2)
-    code, out, _ = gemsnn("watch", run, trained / "d.h5", "--terminal", "--most", 2)
-    assert code == 0
-    assert out.count("after 0.30 s of 0.30 s: ") == 2
-    assert out.count("set: {") == 2
-    assert out.count("(truth: ") == 2
-    assert "█" in out
-    assert not (tmp_path / "watch.html").exists()
-
-
 def test_mistakes_are_told(gemsnn, run, trained, tmp_path):
     (tmp_path / "nothing.aedat").write_bytes(b"")
     code, _, err = gemsnn("watch", run, tmp_path / "gone.aedat", "--out", tmp_path / "page.html")
@@ -123,7 +111,7 @@ def test_live_serves_the_page_while_the_recording_plays_and_ends_with_ctrl_c(run
         try:
             line = served.stdout.readline()
             port = re.match(r"open http://127\.0\.0\.1:(\d+)/ in a browser; it plays once", line)[1]
-            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=300)
             connection.request("GET", "/")
             assert 'id="watch"' in connection.getresponse().read().decode()
             connection.request("GET", "/events")

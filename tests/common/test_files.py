@@ -106,10 +106,12 @@ def test_a_new_file_may_be_read_by_whoever_the_mask_of_the_process_allows(tmp_pa
 
 
 def test_only_half_written_files_are_cleared_away(tmp_path):
-    keep = [tmp_path / name for name in ("model.safetensors", ".hidden", "my.partial", ".mine.partial")]
-    for path in (*keep, tmp_path / f".model.safetensors.{os.getpid()}.partial", tmp_path / ".a.12.0a1b2c3d.partial"):
+    theirs = ("model.safetensors", ".hidden", "my.partial", ".mine.partial", ".notes.2024.partial")
+    keep = [tmp_path / name for name in theirs]
+    ours = tmp_path / f".model.safetensors.{os.getpid()}.00000000.partial"
+    for path in (*keep, ours, tmp_path / ".a.12.0a1b2c3d.partial"):
         path.write_bytes(b"")
-    keep.append(tmp_path / ".folder.12.partial")
+    keep.append(tmp_path / ".folder.12.0a1b2c3d.partial")
     keep[-1].mkdir()
     remove_partial_files(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted(keep)

@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 from own_rule import Quiet
 from problems import assert_close, assert_parameters_close, random_parameters
+from states import arrays_of
 
 import gemsnn
 from gemsnn.engine import ENGINES, compiled, engine_named
-from gemsnn.engine.protocol import Info, State
+from gemsnn.engine.protocol import Example, Info, State
 from gemsnn.engine.randomness import Uniforms
+from gemsnn.model.spike_list import SpikeList
 
 T, K, N = 50, 4, 6
 TOLERANCE = 1e-10
 FORMS = [
     *((name, None) for name in sorted(ENGINES.keys() - {"compiled"})),
-    ("compiled", "direct"),
     ("compiled", "event"),
     ("compiled", "sparse"),
 ]
@@ -39,15 +40,15 @@ def draws_of(visible):
     return lambda n: Uniforms(7, n, K, network.n_hidden, network.n_visible if visible else 0)
 
 
-def learned(engine, of=parameters, threads=1):
-    learner = engine.learner(network, of, rule, K, threads=threads)
+def learned(engine, of=parameters):
+    learner = engine.learner(network, of, rule, K)
     info = learner.run(inputs[0], targets[0], draws_of(False)(0).draw(T))
     return (*learner.take(), info)
 
 
 def simulated(engine, clamped=False, of=parameters, n=N, threads=1):
     given = targets[:n] if clamped else None
-    return engine.simulate(network, of, inputs[:n], K, draws_of(not clamped), given, threads)
+    return engine.running(network, of).simulate(inputs[:n], K, draws_of(not clamped), given, threads)
 
 
 # ---- the checks
@@ -84,12 +85,8 @@ def leaves_its_arguments_unchanged(engine):
 def gives_the_same_bits_on_any_number_of_threads(engine):
     for dtype in (np.float32, np.float64):
         of = parameters.astype(dtype)
-        once, runs = learned(engine, of), [simulated(engine, clamped, of) for clamped in (False, True)]
+        runs = [simulated(engine, clamped, of) for clamped in (False, True)]
         for threads in (1, 2, 3):
-            again = learned(engine, of, threads)
-            assert again[0] == once[0]
-            for a, b in zip(again[2], once[2], strict=True):
-                np.testing.assert_array_equal(a, b)
             for clamped, run in zip((False, True), runs, strict=True):
                 for a, b in zip(simulated(engine, clamped, of, threads=threads), run, strict=True):
                     np.testing.assert_array_equal(a, b)
@@ -179,44 +176,41 @@ def holds_no_more_memory_after_a_long_sequence(engine):
         learner = engine.learner(network, parameters, fading, K)
         uniforms = np.random.default_rng(0).random((n_steps, K, network.n_hidden))
         learner.run(np.resize(inputs[0], (n_steps, 4)), np.resize(targets[0], (n_steps, 3)), uniforms)
-        return sum(array.nbytes for array in learner.take()[1].kept.values())
+        return sum(array.nbytes for array in arrays_of(learner.take()[1]))
 
     # What is held depends on how far a window has come; memory that grows would have doubled.
     assert max(map(held, range(1500, 1800, 80))) <= 1.3 * max(map(held, range(700, 1000, 80)))
 
 
-def begins_anew_as_a_new_learner_would(engine):
-    """To the bit: with other settings of the rule, another length, other means."""
-    uniforms = Uniforms(7, 0, K, network.n_hidden, network.n_visible).draw(T)
-    other, means = replace(rule, learning_rate=rule.learning_rate / 3, gamma=0.7), np.full((4, 3), 0.2)
+def learns_every_batch_as_if_it_were_the_first(engine):
+    """To the bit: after others, with other settings of the rule, lengths and means, from arrays or from lists."""
+    means = [np.full((4, 3), value) for value in (0.2, 0.0, 0.1)]
+    orders = [[0, 1], [2, 1, 0], [1]]
+    rules = [replace(rule, learning_rate=rule.learning_rate / (1 + n), gamma=0.9 - n / 10) for n in range(3)]
 
-    def part(learner, free, steps):
-        if free:
-            for t in range(steps):
-                learner.step(inputs[0, t], targets[0, t] if t % 5 else None, uniforms[t])
-        else:
-            learner.run(inputs[0, :steps], targets[0, :steps], uniforms[:steps, :, : network.n_hidden])
-        taken, state = learner.take()
-        return taken.copy(), state
+    def examples(number, as_list=False):
+        found = []
+        for n in orders[number]:
+            spikes = inputs[n, : T - n]
+            given = SpikeList.from_array(spikes, "inputs") if as_list else spikes
+            found.append(Example(given, targets[n, : T - n], rules[number], draws_of(False)(n)))
+        return found
 
-    for free in (False, True):
-        learner = engine.learner(network, parameters, rule, K, free=free, steps=None if free else 9)
-        learner.take_off(means / 2)
-        begun, _ = part(learner, free, 9)
-        for takes_off in (False, True):
-            fresh = engine.learner(network, begun, other, K, free=free, steps=None if free else T)
-            learner.restart(other, None if free else T)
-            if takes_off:
-                learner.take_off(means)
-                fresh.take_off(means)
-            (begun, state), (expected, expected_state) = part(learner, free, T), part(fresh, free, T)
-            assert begun == expected
-            np.testing.assert_array_equal(state.log_weights, expected_state.log_weights)
-            assert state.time == T
+    for dtype in (np.float32, np.float64):
+        going_on = engine.batches(network, parameters.astype(dtype), rule, K, steps=T, threads=1)
+        for number in range(3):
+            fresh = engine.batches(network, going_on.parameters.copy(), rule, K, steps=T, threads=3)
+            infos = zip(going_on.learn(examples(number), means[number]),
+                        fresh.learn(examples(number, True), means[number]), strict=True)  # fmt: skip
+            assert going_on.parameters.dtype == dtype
+            assert going_on.parameters == fresh.parameters
+            for one, other in infos:
+                for a, b in zip(one, other, strict=True):
+                    np.testing.assert_array_equal(a, b)
 
 
 CHECKS = [
-    begins_anew_as_a_new_learner_would,
+    learns_every_batch_as_if_it_were_the_first,
     says_what_it_did_in_the_shapes_of_the_protocol,
     leaves_its_arguments_unchanged,
     gives_the_same_bits_on_any_number_of_threads,

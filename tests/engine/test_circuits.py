@@ -198,17 +198,6 @@ def test_streams_that_learn_and_run_freely_by_turns_are_the_same(problem, learns
     assert_parameters_close(fast.parameters, slow.parameters, FLOAT64_TOLERANCE)
 
 
-@examples(25)
-@given(circuit_problems(lengths=st.sampled_from([1, 20, 140])), st.sampled_from([np.float32, np.float64]))
-def test_learning_does_not_depend_on_the_number_of_threads(problem, dtype):
-    parameters = problem.parameters.astype(dtype)
-    one, *others = (problem.learn("compiled", parameters=parameters, seed=problem.seed, threads=n) for n in (1, 2, 3))
-    for other in others:
-        assert other.parameters == one.parameters
-        for name in ("hidden", "log_likelihood", "log_weights", "importance"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_inference_does_not_depend_on_the_number_of_threads(dtype):
     groups = [gemsnn.Circuit((0, 3), silent=True), [1, 2], [5, 6, 7]]

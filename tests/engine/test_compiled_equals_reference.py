@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from problems import (
     Problem,
@@ -180,20 +180,6 @@ def test_streams_that_learn_and_run_freely_by_turns_are_the_same(problem, learns
             np.testing.assert_array_equal(getattr(result, name), getattr(expected, name))
     assert_parameters_close(fast.parameters, slow.parameters, FLOAT64_TOLERANCE)
     assert fast.predict() == slow.predict()
-
-
-@examples(25)
-@given(problems(lengths=st.sampled_from([1, 20, 140])), st.sampled_from([np.float32, np.float64]))
-@example(make_problem(paper_like(), gemsnn.GEM(0.01, gamma=1.0), T=270, K=7), np.float32)
-def test_learning_does_not_depend_on_the_number_of_threads(problem, dtype):
-    parameters = problem.parameters.astype(dtype)
-    one, two, three = (
-        problem.learn("compiled", parameters=parameters, seed=problem.seed, threads=n) for n in (1, 2, 3)
-    )
-    for other in (two, three):
-        assert other.parameters == one.parameters
-        for name in ("hidden", "log_likelihood", "log_weights", "importance"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

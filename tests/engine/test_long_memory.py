@@ -60,9 +60,7 @@ def test_sequences_learn_the_same_when_most_spikes_have_left_the_filters(drawn):
 @examples(25)
 @given(
     long_problems(),
-    st.lists(
-        st.sampled_from(["learn", "learn", "free", "take out", "new means", "begin anew"]), min_size=130, max_size=130
-    ),
+    st.lists(st.sampled_from(["learn", "learn", "free", "take out", "new means"]), min_size=130, max_size=130),
 )
 def test_streams_that_learn_rest_and_are_taken_out_do_the_same(drawn, doing):
     problem, _ = drawn
@@ -79,9 +77,6 @@ def test_streams_that_learn_rest_and_are_taken_out_do_the_same(drawn, doing):
                 engine_named(engine).learner(network, parameters, problem.rule, K, free=True, state=state)
                 for engine, (parameters, state) in zip(("compiled", "reference"), taken, strict=True)
             ]
-        if doing[t] == "begin anew" and t % 7 == 0:
-            for learner in learners:
-                learner.restart(problem.rule)
         if doing[t] == "new means":
             means = rng.random((network.n_inputs, network.synaptic_filter.n_basis))
             for learner in learners:

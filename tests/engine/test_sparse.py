@@ -110,14 +110,3 @@ def test_a_sparse_graph_runs_as_a_dense_one_does(one_filter, monkeypatch):
     runs.append(gemsnn.sample(network, problem.parameters, problem.inputs, 3, uniforms=uniforms))
     np.testing.assert_array_equal(runs[0], runs[1])
     np.testing.assert_array_equal(runs[2], runs[1])
-
-
-def test_learning_in_place_writes_to_the_weights_it_was_given():
-    problem = quiet_problem(30, 0.9)
-    engine, K = compiled, problem.K
-    weights = problem.parameters.copy()
-    learner = engine.learner(problem.network, weights, problem.rule, K, overwrite=True)
-    learner.run(problem.inputs, problem.targets, problem.uniforms(problem.network.n_hidden))
-    learned = learner.take()[0]
-    assert learned.synaptic is weights.synaptic
-    assert not np.array_equal(learned.synaptic, problem.parameters.synaptic)

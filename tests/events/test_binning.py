@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +64,22 @@ def test_columns_run_fastest_and_off_comes_before_on() -> None:
     events = make_events([2, 0], [1, 0], [0, 10], [1, 0])
     spikes = bin_events(events, sensor_size=(3, 2), bin_us=10, n_steps=3, polarity="separate")
     assert np.argwhere(spikes).tolist() == [[0, 6 + 1 * 3 + 2], [1, 0]]
+
+
+def test_flipping_and_turning_are_numpys(dvs_events: Events) -> None:
+    """As a person sees a picture whose rows run downwards: first the mirror, then clockwise."""
+    usual: dict[str, Any] = {
+        "sensor_size": (128, 128), "x_range": (3, 100), "y_range": (9, 88), "downsample": 3, "bin_us": 20_000
+    }  # fmt: skip
+    plain = Preprocessing(**usual).planes(dvs_events)
+    for flip, axis in (("x", 3), ("y", 2), (None, ())):
+        for rotate in (0, 90, 180, 270):
+            choice = Preprocessing(**usual, flip=flip, rotate=rotate)
+            expected = np.rot90(np.flip(plain, axis), -rotate // 90, axes=(2, 3))
+            assert choice.grid == expected.shape[2:]
+            np.testing.assert_array_equal(choice.planes(dvs_events), expected)
+            separate = Preprocessing(**usual, flip=flip, rotate=rotate, polarity="separate").bin(dvs_events)
+            np.testing.assert_array_equal(separate, expected.reshape(len(expected), -1))
 
 
 def test_the_unsorted_are_binned_as_the_sorted(dvs_events: Events) -> None:

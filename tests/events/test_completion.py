@@ -9,7 +9,7 @@ from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.events import Preprocessing, complete_prepared, open_prepared, write_prepared
 from gemsnn.events.completion import HALVES, whole_pictures
 from gemsnn.events.records import make_events
-from gemsnn.training import Trainer, TrainingConfig
+from gemsnn.training import Shift, TrainingConfig, trainer_of
 
 
 def recording(seed: int) -> np.ndarray:
@@ -136,8 +136,11 @@ def test_the_given_half_does_not_move_away_from_the_other(tmp_path):
     write_prepared(tmp_path / "whole.h5", X, [0, 1, 0, 1], split=["train"] * 4, grid=(16, 40))
     complete_prepared(tmp_path / "whole.h5", tmp_path / "halves.h5")
     small = {"n_hidden": 2, "epochs": 1, "validation_fraction": 0}
-    for file, largest in (("whole.h5", 2), ("halves.h5", 0)):
+    for file, expected in (("whole.h5", [Shift(2, (16, 40))]), ("halves.h5", [])):
         with open_prepared(tmp_path / file) as data:
-            assert Trainer(TrainingConfig.make(**small), data)._shift.largest == largest
+            shifts = [
+                one for one in trainer_of(TrainingConfig.make(**small), data).augmentation if isinstance(one, Shift)
+            ]
+            assert shifts == expected
     with open_prepared(tmp_path / "halves.h5") as data, pytest.raises(ConfigError, match="shift = 1: the targets are"):
-        Trainer(TrainingConfig.make(shift=1, **small), data)
+        trainer_of(TrainingConfig.make(shift=1, **small), data)

@@ -1,5 +1,6 @@
 """Data sets by name: folders named after classes, and whatever tonic reads."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def test_folders_are_classes_and_any_format_is_read(tmp_path: Path, dvs_events: 
         (tmp_path / label / "notes.md").write_text("not a recording")
         (tmp_path / label / ".hidden.npy").write_text("nor is this")
     (tmp_path / "readme.txt").write_text("at the root: not a recording")
-    with pytest.raises(DataError, match="do not tell the size of the sensor"):
+    with pytest.raises(DataError, match="does not tell the size of the sensor"):
         find_folder(tmp_path)
     inventory = find_folder(tmp_path, sensor_size=(128, 128))
     assert [(r.label, r.name) for r in inventory.recordings] == [
@@ -55,6 +56,74 @@ def test_a_folder_without_recordings_says_where_they_should_be(tmp_path: Path) -
     (tmp_path / "pictures").mkdir()
     with pytest.raises(DataError, match=r"they should lie at CLASS/NAME .* The folder holds: pictures"):
         find_folder(tmp_path)
+
+
+def make_folders(root: Path, events: Events, *places: str) -> None:
+    for place in places:
+        (root / place).mkdir(parents=True)
+        write_aedat(root / place / "1.aedat", events)
+
+
+def splits_of(root: Path) -> set[tuple[str, object]]:
+    return {(r.name, r.official_split) for r in find_folder(root).recordings}
+
+
+def test_a_validation_folder_is_for_training_or_for_testing_where_there_is_no_test(
+    tmp_path: Path, dvs_events: Events
+) -> None:
+    make_folders(tmp_path / "three", dvs_events, *(f"{split}/a" for split in ("train", "Val", "test", "other")))
+    expected = {("train/a/1.aedat", "train"), ("Val/a/1.aedat", "train"), ("test/a/1.aedat", "test")}
+    assert splits_of(tmp_path / "three") == expected
+    assert find_folder(tmp_path / "three").unread_lines() == [
+        "1 (no ending) is not read: a folder beside the splits (other)"
+    ]
+    make_folders(tmp_path / "two", dvs_events, "train/a", "validation/a")
+    assert splits_of(tmp_path / "two") == {("train/a/1.aedat", "train"), ("validation/a/1.aedat", "test")}
+    make_folders(tmp_path / "classes", dvs_events, "val/", "sit/")  # names like any others
+    assert splits_of(tmp_path / "classes") == {("val/1.aedat", None), ("sit/1.aedat", None)}
+
+
+def test_whatever_is_not_read_is_listed_by_ending_and_reason(tmp_path: Path, dvs_events: Events) -> None:
+    make_folders(tmp_path, dvs_events, "cats", "dogs")
+    for i in range(5):
+        (tmp_path / "dogs" / f"{i}.bs2").write_bytes(b"")
+    (tmp_path / "readme.txt").write_text("at the root")
+    (tmp_path / "cats/day2").mkdir()
+    (tmp_path / "cats/gone.aedat").symlink_to(tmp_path / "nothing.aedat")
+    os.mkfifo(tmp_path / "cats/pipe.aedat")
+    (tmp_path / "birds").mkdir()
+    (tmp_path / "fish").mkdir()
+    (tmp_path / "fish/1.bs2").write_bytes(b"")
+    inventory = find_folder(tmp_path)
+    assert inventory.classes == ("cats", "dogs")
+    lines = sorted(inventory.unread_lines())
+    assert lines == [
+        "1 (no ending) is not read: a folder where recordings should be (cats/day2)",
+        "1 .aedat is not read: a link to nothing (cats/gone.aedat)",
+        "1 .aedat is not read: a pipe or a device, not a file (cats/pipe.aedat)",
+        "1 .txt is not read: in no class's folder (readme.txt)",
+        "2 (no ending) are not read: a folder without a recording, so it is not a class (birds, fish)",
+        "6 .bs2 are not read: no reader for this ending (dogs/0.bs2, dogs/1.bs2, dogs/2.bs2, ...)",
+    ]
+    recorded = import_recordings(inventory, tmp_path / "a.h5", test_fraction=0.5)
+    assert sorted(recorded["unread"]) == lines
+
+
+def test_the_sensor_is_what_every_recording_says(tmp_path: Path, dvs_events: Events) -> None:
+    def text(name: str, *lines: str) -> None:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("\n".join([*lines, "t,x,y,p", "1,2,3,1", "4,5,6,0"]))
+
+    text("a/1.txt", "12 10")
+    text("b/1.txt", "# 12, 10")
+    assert find_folder(tmp_path).preprocessing.sensor_size == (12, 10)
+    text("b/2.csv", "34 34")
+    with pytest.raises(DataError, match=r"b/2\.csv: from a sensor of 34 x 34, but .*a/1\.txt from one of 12 x 10"):
+        find_folder(tmp_path)
+    text("b/2.csv")
+    with pytest.raises(DataError, match=r"2\.csv: does not tell the size of the sensor.*at least 6 7"):
+        find_folder(tmp_path)
+    assert find_folder(tmp_path, sensor_size=(64, 64)).preprocessing.sensor_size == (64, 64)
 
 
 @pytest.mark.parametrize("name", ["imagenet", "tonic", "tonic:", "folder:x"])

@@ -110,7 +110,7 @@ def test_without_an_official_test_split_one_is_drawn_by_the_seed(tmp_path: Path)
 def test_a_class_without_recordings_is_refused_unless_told_so(tmp_path: Path) -> None:
     make_mnist_dvs(tmp_path, {0: [1, 901], 2: [1, 901]})
     inventory = find_mnist_dvs(tmp_path, [0, 1, 2])
-    with pytest.raises(DataError, match=r"no recordings of 1, .*--digits 0 2"):
+    with pytest.raises(DataError, match=r"no recordings of 1, .*--digits 0,2"):
         import_recordings(inventory, tmp_path / "a.h5")
     assert not (tmp_path / "a.h5").exists()
     import_recordings(inventory, tmp_path / "a.h5", allow_missing=True)

@@ -35,7 +35,7 @@ def test_an_empty_recording_can_be_drawn_too(tmp_path: Path, dvs_events: Events)
 
 def test_unknown_endings_and_places_are_errors(tmp_path: Path, dvs_events: Events) -> None:
     choices = mnist_dvs_preprocessing()
-    with pytest.raises(ConfigError, match="pictures end in"):
+    with pytest.raises(ConfigError, match="pictures must end in"):
         save_picture(choices.planes(dvs_events), choices, tmp_path / "a.doc")
     with pytest.raises(WriteError, match="cannot be written"):
         save_picture(choices.planes(dvs_events), choices, tmp_path / "none" / "a.png")

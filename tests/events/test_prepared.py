@@ -367,7 +367,7 @@ def test_several_processes_read_at_once(prepared: Path) -> None:
     for child in children:
         assert child.stdout is not None
         assert child.stdout.readline() == "open\n"  # all have it open before any goes on
-    answers = {child.communicate("go\n", timeout=30)[0].strip() for child in children}
+    answers = {child.communicate("go\n", timeout=300)[0].strip() for child in children}
     assert answers == {str(int(spikes()[0].sum()))}
 
 
@@ -402,7 +402,7 @@ def test_a_file_ten_times_larger_than_the_memory_it_may_use_is_read(tmp_path: Pa
     write_prepared(path, (block[i % 8] for i in range(n)), np.arange(n) % 2, split=["train"] * n)
     assert path.stat().st_size > 10 * allowed
     done = subprocess.run(
-        [sys.executable, "-c", READ_ALL, str(path), str(allowed)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", READ_ALL, str(path), str(allowed)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == sum(int(block[i % 8].sum()) for i in range(n))
@@ -434,7 +434,7 @@ def test_interrupted_writing_leaves_the_old_file_and_no_half_written_one(tmp_pat
         assert child.poll() is None
     assert len(list(tmp_path.iterdir())) == 2
     child.send_signal(how)
-    child.communicate(timeout=30)
+    child.communicate(timeout=300)
     assert child.returncode != 0
     assert path.read_bytes() == before
     left = [file.name for file in tmp_path.iterdir() if file != path]
@@ -463,7 +463,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path, limit: int) 
     command = [sys.executable, "-u", "-c", FILL_THE_DISK, str(tmp_path / "a.h5"), str(limit)]
     # Unmeasured: coverage would have to write its data to the full disk, too.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE_")}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert "a.h5: cannot be written: the file would be larger than this process may write" in done.stdout, done.stderr
     assert (done.returncode, done.stderr) == (0, "")
     assert not list(tmp_path.iterdir())

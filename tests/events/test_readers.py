@@ -14,6 +14,7 @@ from numpy.lib.recfunctions import repack_fields
 
 from gemsnn import DataError
 from gemsnn.events import GuessWarning, read_hdf5, read_numpy, read_recording, read_text
+from gemsnn.events.recordings import sensor_size_of
 from gemsnn.events.records import Events
 
 
@@ -74,6 +75,15 @@ def test_other_names_are_guessed_and_said(tmp_path: Path, header: str, scale: in
     assert told in str(said[0].message)
     assert events["t"].tolist() == [scale, 4 * scale]
     assert events["x"].tolist() == [2, 5]
+
+
+@pytest.mark.parametrize("first", ["128 128", "# 128 128", "128,128", "128;  128"])
+def test_a_first_line_of_two_numbers_is_the_sensor(tmp_path: Path, first: str, dvs_events: Events) -> None:
+    write_csv(tmp_path / "a.txt", dvs_events, f"{first}\nt,x,y,p")
+    assert (read_text(tmp_path / "a.txt") == dvs_events).all()
+    assert sensor_size_of(tmp_path / "a.txt") == (128, 128)
+    write_csv(tmp_path / "b.txt", dvs_events)
+    assert sensor_size_of(tmp_path / "b.txt") is None
 
 
 def test_fractional_times_are_seconds_and_that_is_said(tmp_path: Path) -> None:
@@ -144,24 +154,68 @@ def test_columns_without_names_that_could_be_read_in_two_ways_are_refused(tmp_pa
         read_numpy(tmp_path / "a.npy")
 
 
-def test_pickles_bombs_and_cut_files_are_refused(tmp_path: Path, dvs_events: Events) -> None:
+def test_pickles_and_cut_files_are_refused(tmp_path: Path, dvs_events: Events) -> None:
     np.save(tmp_path / "pickle.npy", np.array([{"x": 1}], dtype=object), allow_pickle=True)
-    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        content = io.BytesIO()
-        np.save(content, np.zeros(50_000_000, dtype=np.uint8))
-        archive.writestr("t.npy", content.getvalue())
     np.save(tmp_path / "cut.npy", dvs_events)
     whole = (tmp_path / "cut.npy").read_bytes()
     (tmp_path / "cut.npy").write_bytes(whole[:-5])
     (tmp_path / "declared.npy").write_bytes(whole.replace(b"(200,), }     ", b"(20000000,), }"))
     for name, complaint in (
         ("pickle.npy", "pickled objects"),
-        ("bomb.npz", "unpacks to 50,000,128 bytes"),
         ("cut.npy", "a damaged one"),
         ("declared.npy", "it is cut off"),
     ):
         with pytest.raises(DataError, match=complaint):
             read_numpy(tmp_path / name)
+
+
+def test_however_well_real_events_compress_they_are_read(tmp_path: Path) -> None:
+    """Times in steps of 5 ms, and a polarity that is always 1: columns that shrink 600-fold."""
+    n = 200_000
+    t = np.sort(np.random.default_rng(0).integers(0, 800, n)) * 5000
+    events = {"t": t, "x": np.arange(n) % 64, "y": np.arange(n) // 64 % 64, "p": np.ones(n, dtype=np.int32)}
+    np.savez_compressed(tmp_path / "a.npz", **events)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for field, column in events.items():
+            file.create_dataset(field, data=column, compression="gzip", compression_opts=9)
+    for name in ("a.npz", "a.h5"):
+        assert (tmp_path / name).stat().st_size * 30 < n * 28
+        assert len(read_recording(tmp_path / name)) == n
+
+
+BOMB = """
+import resource, sys
+from pathlib import Path
+from gemsnn import DataError
+from gemsnn.events import read_recording
+taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + 400_000_000,) * 2)
+try:
+    read_recording(sys.argv[1])
+except DataError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("name", ["bomb.npz", "bomb.h5"])
+def test_a_bomb_is_refused_by_what_the_memory_can_hold(tmp_path: Path, name: str) -> None:
+    import subprocess
+    import sys
+
+    if name == "bomb.npz":
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            content = io.BytesIO()
+            np.save(content, np.zeros(200_000_000, dtype=np.uint8))
+            archive.writestr("t.npy", content.getvalue())
+    else:
+        with h5py.File(tmp_path / name, "w") as file:
+            for field in "txyp":
+                file.create_dataset(field, (25_000_000,), dtype="i8", chunks=(2**16,), compression="gzip")
+    assert (tmp_path / name).stat().st_size < 1_000_000
+    done = subprocess.run([sys.executable, "-c", BOMB, tmp_path / name], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "600 MB of memory" in done.stdout
+    assert "is it damaged?" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.csv"])
@@ -203,17 +257,13 @@ def test_hdf5_that_points_to_other_files_is_refused(tmp_path: Path, dvs_events: 
     with h5py.File(tmp_path / "virtual.h5", "w") as file:
         for field in "txyp":
             file.create_virtual_dataset(field, layout)
-    with h5py.File(tmp_path / "bomb.h5", "w") as file:
-        for field in "txyp":
-            file.create_dataset(field, (2**33,), dtype="i8", chunks=(2**16,), compression="gzip")
     for name, complaint in (
         ("link.h5", "is a link to elsewhere"),
         ("soft.h5", "is a link to elsewhere"),
         ("external.h5", "bytes in another file"),
         ("virtual.h5", "bytes in another file"),
-        ("bomb.h5", "68,719,476,736 bytes; damaged"),
     ):
-        with pytest.raises(DataError, match=complaint):
+        with pytest.raises(DataError, match=f"/{name}: .*{complaint}"):
             read_hdf5(tmp_path / name)
 
 

@@ -4,14 +4,14 @@ import io
 import socket
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
 
 from gemsnn import ConfigError, DataError
-from gemsnn.events import EVENT_DTYPE, OnlineBinner, Preprocessing, write_aedat
+from gemsnn.events import EVENT_DTYPE, GuessWarning, OnlineBinner, Preprocessing, write_aedat
 from gemsnn.events.sources import RECORD_DTYPE, UdpSender, UdpSource, from_bytes, from_text, play, to_bytes
-from gemsnn.events.wire import events_of
 
 
 def some_events(n=300, seed=0, last=20_000):
@@ -102,6 +102,49 @@ def test_lines_may_arrive_in_pieces(size):
     np.testing.assert_array_equal(together(from_text(Trickle(content, size))), events)
 
 
+@pytest.mark.parametrize(
+    ("order", "head", "scale", "told"),
+    [
+        (
+            "xypt",
+            b"",
+            1,
+            "t from 'column 4', x from 'column 1', y from 'column 2', p from 'column 3'; times are in micro",
+        ),
+        ("xytp", b"128 128\n", 1, "t from 'column 3'"),
+        ("txyp", b"", 1e-6, "p from 'column 4'; times are in seconds"),
+        (
+            "ptxy",
+            b"polarity;time_ms;col;row\n",
+            1e-3,
+            "t from 'time_ms', x from 'col', y from 'row', p from 'polarity'",
+        ),
+        ("txyp", b"t (s), x, y, p\n", 1e-6, "times are in s"),
+    ],
+)
+def test_columns_are_guessed_as_on_import_and_that_is_said(order, head, scale, told):
+    events = some_events()
+    rows = (
+        ";".join(f"{e[field] * scale:.6f}" if field == "t" and scale < 1 else str(e[field]) for field in order)
+        for e in events
+    )
+    content = head + "\n".join(rows).encode()
+    with pytest.warns(GuessWarning) as said:
+        np.testing.assert_array_equal(together(from_text(Trickle(content, 3000))), events)
+    assert len(said) == 1
+    assert told in str(said[0].message)
+
+
+@pytest.mark.parametrize("head", [b"", b"128, 128\n", b"note t x y p\n", b"128 128\nP,Y,X,T\n"])
+def test_what_is_as_it_should_be_is_not_guessed(head):
+    events = some_events(30)
+    order = ["p", "y", "x", "t"] if b"P" in head else ["t", "x", "y", "p"]
+    rows = "".join(" ".join([*("-" * (b"note" in head)), *(str(e[field]) for field in order)]) + "\n" for e in events)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if b"P" not in head else "ignore")  # capitals are said
+        np.testing.assert_array_equal(together(from_text(Trickle(head + rows.encode(), 40))), events)
+
+
 def test_an_empty_line_ends_a_recording():
     events = some_events(10)
     content = lines_of(events[:4]) + b"\n" + lines_of(events[4:])[:-1]  # the last line without its end
@@ -138,11 +181,20 @@ def test_bytes_that_end_inside_an_event_are_told():
         next(source)
 
 
-def test_numbers_that_are_too_large_are_refused_by_the_binner():
-    binner = OnlineBinner(Preprocessing(sensor_size=(128, 128), bin_us=1000))
-    for record in ((0, 65535, 0, 0), (0, 0, 40000, 0), (0, 0, 0, 255)):
-        with pytest.raises(DataError):
-            list(binner.feed(events_of(np.array([record], dtype=RECORD_DTYPE).tobytes())))
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ((0, 65535, 0, 0), "x = 65535"),
+        ((0, 0, 40000, 0), "y = 40000"),
+        ((2**63, 0, 0, 0), "t = 9223372036854775808"),
+        ((0, 0, 0, 255), "p = 255"),
+        ((0, 0, 0, 2), "p = 2"),
+    ],
+)
+def test_numbers_that_no_event_has_are_named_as_they_are(record, told):
+    content = np.array([record], dtype=RECORD_DTYPE).tobytes()
+    with pytest.raises(DataError, match=f"camera: event 0 has .*{told}"):
+        list(from_bytes(io.BytesIO(content), "camera"))
 
 
 # ---- datagrams
@@ -160,13 +212,13 @@ def test_datagrams_are_events_and_an_empty_one_ends_a_recording():
             part = next(arriving)
             parts.append(part)
             ends += part is None
-        assert (source.lost, source.strange) == (0, 0)
+        assert (source.lost, source.refused) == (0, 0)
     first = parts.index(None) if parts[0] is None else next(i for i, part in enumerate(parts) if part is None)
     np.testing.assert_array_equal(together(parts[:first]), events[:5_500])
     np.testing.assert_array_equal(together(parts[first:]), events[5_500:])
 
 
-def test_lost_and_strange_datagrams_are_counted():
+def test_lost_and_malformed_datagrams_are_counted():
     content = to_bytes(some_events(3))
     with UdpSource(port=0) as source, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as raw:
 
@@ -182,7 +234,51 @@ def test_lost_and_strange_datagrams_are_counted():
         while not parts or parts[-1] is not None:
             parts.append(next(arriving))
         assert len(together(parts)) == 9 * 3
-        assert (source.lost, source.strange) == (2, 1)
+        assert (source.lost, source.refused) == (2, 1)
+
+
+def arrived(source, n_ends, *datagrams):
+    """Times in datagrams, given as records of t, x, y, p, and None where a recording ends, of which there are so many.
+
+    A datagram without events comes last.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as raw:
+        for records in datagrams:
+            raw.sendto(np.array(records, dtype=RECORD_DTYPE).tobytes(), ("127.0.0.1", source.port))
+        raw.sendto(b"", ("127.0.0.1", source.port))
+    times, arriving = [], iter(source)
+    while times.count(None) < n_ends:
+        part = next(arriving)
+        times += [None] if part is None else part["t"].tolist()
+    return times
+
+
+MINUTE = 60_000_000
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (5, 128, 0, 1), (5, 0, 96, 1), (5, 65535, 0, 1), (5, 0, 0, 2), (5, 0, 0, 255), (2**63, 0, 0, 1),
+        (2**62, 0, 0, 1), (2 * MINUTE, 0, 0, 1),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("alone", [True, False])
+def test_no_single_datagram_ends_the_stream_or_a_recording(bad, alone):
+    with UdpSource(port=0, sensor_size=(128, 96)) as source:
+        bad_one = [bad] if alone else [(5, 127, 95, 0), bad]
+        assert arrived(source, 1, [(1, 1, 1, 1)], bad_one, [(9, 1, 1, 1)]) == [1, 9, None]
+        assert source.refused == 1
+
+
+def test_where_a_second_datagram_agrees_that_time_has_jumped_a_recording_begins():
+    for back_or_forth in (2 * MINUTE, -2 * MINUTE):
+        begin = 10 * MINUTE
+        with UdpSource(port=0) as source:
+            times = (begin, begin + 5, begin + back_or_forth, begin + back_or_forth + 5)
+            found = arrived(source, 2, *([(t, 1, 1, 1)] for t in times))
+            assert found == [begin, begin + 5, None, begin + back_or_forth + 5, None]
+            assert source.refused == 1
 
 
 def test_whoever_waits_is_woken_up_when_the_source_is_closed():
@@ -234,7 +330,7 @@ def test_what_faery_sends_over_udp_is_understood():
         arriving, parts = iter(source), []
         while sum(map(len, parts)) < 3000:
             parts.append(next(arriving))
-        assert (source.lost, source.strange) == (0, 0)
+        assert (source.lost, source.refused) == (0, 0)
     np.testing.assert_array_equal(together(parts), events)
 
 

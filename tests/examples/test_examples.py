@@ -8,23 +8,29 @@ import matplotlib.image
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SHORTER = {"cartpole": ("--actions", "300")}
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
 def test_every_subject_has_its_example():
     assert NAMES == [
+        "cartpole",
         "classify_with_uncertainty",
+        "complete_recordings",
         "cross_validation",
         "custom_recurrent_graph",
+        "encode_signals",
         "generate_a_pattern",
+        "go_on_from_a_model",
         "learn_from_a_stream",
+        "learn_from_pictures",
     ]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_runs_and_draws(name, tmp_path):
     script = EXAMPLES / f"{name}.py"
-    command = [sys.executable, "-W", "error", script, "--out", "drawn.png"]
+    command = [sys.executable, "-W", "error", script, "--out", "drawn.png", *SHORTER.get(name, ())]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("wrote drawn.png\n")
@@ -38,4 +44,4 @@ def test_an_example_runs_and_draws(name, tmp_path):
 def test_an_example_says_how_to_run_it(name):
     text = (EXAMPLES / f"{name}.py").read_text()
     assert f"python examples/{name}.py --out {name}.png" in text
-    assert len(text.splitlines()) <= 120
+    assert len(text.splitlines()) <= 130

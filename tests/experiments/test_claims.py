@@ -123,11 +123,11 @@ def spikes_are_few(results) -> Claim:
 
 def test_a_claim_from_outside_is_judged_beside_the_papers_and_stands_on_the_page() -> None:
     results = made_up()
-    claims = judge(results, [*CLAIMS, spikes_are_few])
+    claims = judge(results, [*CLAIMS.values(), spikes_are_few])
     assert claims[:-1] == judge(results)
     assert claims[-1].verdict == "supported"
     assert as_records(claims)[-1]["verdict"] == "supported"
-    assert "Spikes are &lt; 1000." in report(results, claims, None)
+    assert "Spikes are &lt; 1000." in report(results, claims)
     assert judge(made_up(spikes=lambda K, seed: 1e4), [spikes_are_few])[0].verdict == "not supported"
 
 

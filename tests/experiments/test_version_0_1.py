@@ -49,8 +49,9 @@ def test_a_tiny_reproduction_gives_the_numbers_of_version_0_1(tmp_path):
         assert [record["train"]["hidden_spikes_per_step"] for record in records] == pytest.approx(
             said["hidden_spikes"], rel=1e-12
         )
-        np.testing.assert_allclose(learned.bias, said["bias"], atol=2e-6)
-        np.testing.assert_allclose(learned.somatic.sum(axis=1), said["somatic"], atol=2e-6)
+        # float32: products are not fused any more, and sums stand in another order
+        np.testing.assert_allclose(learned.bias, said["bias"], atol=5e-6)
+        np.testing.assert_allclose(learned.somatic.sum(axis=1), said["somatic"], atol=5e-6)
         assert float(np.abs(learned.synaptic).sum()) == pytest.approx(said["synaptic"], rel=1e-5)
         # 20 realisations of 6 hidden neurons that hardly matter: a few hundredths of a nat.
         assert [record["test"]["log_likelihood"] for record in records] == pytest.approx(said["test"], abs=0.15)

@@ -8,7 +8,8 @@ from problems import make_problem
 
 import gemsnn
 from gemsnn import ConfigError
-from gemsnn.inference import DECODERS, AnytimePrediction, recording_key
+from gemsnn.engine import engine_named
+from gemsnn.inference import DECODERS, AnytimePrediction, Confident, recording_key
 from gemsnn.inference.evidence import run_for
 from gemsnn.inference.prediction import read
 from gemsnn.inference.sequences import Sequences
@@ -28,9 +29,10 @@ def test_every_answer_is_that_of_a_run_that_ends_there(decoder: str, graph: str,
     parameters = make_problem(network, gemsnn.GEM(), T=1, K=1).parameters
     anytime = gemsnn.predict_anytime(network, parameters, INPUTS, 4, decoder=decoder, seed=3)
     spent = anytime.hidden_spikes.cumsum(axis=1)
+    running = engine_named("compiled").running(network, parameters)
     how, keys = DECODERS[decoder], [recording_key(inputs) for inputs in INPUTS]
     for t in range(1, 10):
-        evidence = run_for(how, network, parameters, INPUTS[:, :t].astype(np.uint8), 4, None, 3, keys, 1)
+        evidence = run_for(how, network, parameters, INPUTS[:, :t].astype(np.uint8), 4, None, 3, keys, 1, running)
         (state,) = read([how], evidence, (6, 4, 3))
         whole = how.answer(state)
         np.testing.assert_array_equal(anytime.classes[:, t - 1], whole.classes)
@@ -76,6 +78,21 @@ def test_does_not_stop_before_it_may() -> None:
     found = _two_sequences().stop(0.55, min_steps=3)
     assert found.steps.tolist() == [3, 3]
     assert found.classes.tolist() == [0, 1]
+
+
+def test_a_confidence_exactly_at_the_threshold_is_enough_and_one_just_below_is_not() -> None:
+    exactly, below = np.array([0.25, 0.75]), np.array([0.25, np.nextafter(0.75, 0)])
+    for p, stops in ((exactly, True), (below, False)):
+        _, verdict = Confident(0.75).update(None, 1, p)
+        assert bool(verdict.stop) == stops
+    answers = AnytimePrediction(
+        classes=np.ones((2, 2), dtype=np.int64),
+        probabilities=np.array([[exactly, below], [below, exactly]]),
+        hidden_spikes=np.zeros((2, 2)),
+    )
+    assert answers.stop(0.75).steps.tolist() == [1, 2]
+    _, verdict = Confident(0.0, min_steps=2).update(None, 2, exactly)  # and so is the first step that may stop
+    assert verdict.stop
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,12 @@ def test_the_confidence_is_the_softmax_of_the_votes():
     )
 
 
+def test_patterns_of_no_class_are_refused():
+    network = gemsnn.Network.fully_connected(4, 3, 3)
+    with pytest.raises(gemsnn.ShapeError, match=r"patterns has shape \(0, 9, 3\)"):
+        predict(network, network.init(seed=0), np.ones((2, 9, 4)), decoder="likelihood", patterns=np.zeros((0, 9, 3)))
+
+
 def test_the_default_patterns_are_those_of_the_paper():
     patterns = class_patterns(3, 4)
     assert patterns.shape == (3, 4, 3)

@@ -33,7 +33,7 @@ def answers(probabilities: NDArray[Any]) -> AnytimePrediction:
 
 
 def some(found: AnytimePrediction, which: Any) -> AnytimePrediction:
-    return AnytimePrediction(*(values[which] for values in found))
+    return AnytimePrediction(found.classes[which], found.probabilities[which], found.hidden_spikes[which])
 
 
 def missed_at_any_time(guarantee: Guarantee, found: AnytimePrediction, labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -59,11 +59,12 @@ def test_whatever_the_recordings_and_the_rule_no_more_than_alpha_of_them_miss(m,
     missed = 0
     for new in range(m + 1):
         others = np.delete(np.arange(m + 1), new)
-        try:
-            guarantee = calibrate(some(pool, others), labels[others], alpha, n)
-        except DataError:  # too few: nothing is promised, and nothing missed
-            assert m < recordings_needed(alpha, n)
+        if m < recordings_needed(alpha, 1):  # too few, whatever they show: none of these is ever accepted
+            with pytest.raises(DataError, match="needs at least"):
+                calibrate(some(pool, others), labels[others], alpha, n)
             continue
+        guarantee = calibrate(some(pool, others), labels[others], alpha, n)
+        assert recordings_needed(alpha, len(guarantee.checkpoints)) <= m
         missed += missed_at_any_time(guarantee, some(pool, [new]), labels[[new]])[0]
     assert missed <= alpha * (m + 1) + 1e-9
 
@@ -75,6 +76,7 @@ def test_thresholds_are_never_above_those_that_share_alpha_among_the_checkpoints
     pool, labels = recordings(m, seed=seed, grain=[None, 0.05][seed % 2])
     guarantee = calibrate(pool, labels, alpha, n)
     scores = -np.log(np.maximum(pool.probabilities[np.arange(m), :, labels], np.finfo(float).tiny))
+    n = len(guarantee.checkpoints)
     rank = math.ceil(round((1 - alpha / n) * (m + 1), 9))
     shared = np.sort(scores[:, np.array(guarantee.checkpoints) - 1], axis=0)[rank - 1]
     if n == 1:
@@ -97,22 +99,37 @@ def test_too_few_recordings_are_told_with_how_many_would_do():
     pool, labels = recordings(98)
     with pytest.raises(DataError, match=r"alpha = 0.01 needs at least 99 recordings to calibrate on, but there are 98"):
         calibrate(pool, labels, 0.01, 1)
-    with pytest.raises(DataError, match=r"at least 49 .*, and up to 249 for 5 checkpoints, but there are 40: .* fewer"):
+    with pytest.raises(DataError, match=r"with 5 checkpoints needs at least 249 .*, but there are 40: .* fewer"):
+        calibrate(some(pool, slice(40)), labels[:40], 0.02, (1, 2, 3, 4, 5))
+    with pytest.raises(DataError, match=r"alpha = 0.02 needs at least 49 .*, but there are 40"):
         calibrate(some(pool, slice(40)), labels[:40], 0.02, 5)
     with pytest.raises(DataError, match="alpha = 1e-300 needs at least 9999") as told:
         calibrate(pool, labels, 1e-300, 1)
     assert len(str(told.value)) < 300
 
 
-def test_where_each_checkpoint_has_hard_recordings_of_its_own_more_recordings_are_needed_than_for_one():
+def test_whether_there_are_enough_recordings_is_decided_by_their_number_and_not_by_what_they_show():
     hard = np.full((25, 3, 2), [0.9, 0.1])
     hard[[0, 1], 0], hard[[2, 3], 1], hard[[4, 5], 2] = [0.1, 0.9], [0.1, 0.9], [0.1, 0.9]
-    labels = np.zeros(25, dtype=int)
-    with pytest.raises(DataError, match=r"at least 9 .*, and up to 29 for 3 checkpoints, but there are 25"):
-        calibrate(answers(hard * (1 + 1e-6 * np.arange(25))[:, None, None]), labels, 0.1, 3)
     alike = hard.copy()
     alike[:, :] = alike[:, :1]
-    assert calibrate(answers(alike), labels, 0.1, 3).n_recordings == 25
+    labels = np.zeros(25, dtype=int)
+    for shown in (hard * (1 + 1e-6 * np.arange(25))[:, None, None], alike):
+        with pytest.raises(DataError, match=r"with 3 checkpoints needs at least 29 .*, but there are 25"):
+            calibrate(answers(shown), labels, 0.1, (1, 2, 3))
+        assert len(calibrate(answers(shown), labels, 0.1, 3).checkpoints) == 2  # as many as 25 recordings allow
+
+
+@pytest.mark.parametrize(("alpha", "m", "n"), [(0.5, 10, 10), (0.2, 12, 10), (0.1, 40, 6)])
+def test_with_few_recordings_those_that_are_accepted_keep_the_promise(alpha, m, n):
+    """Every draw of so many recordings is accepted, so coverage given acceptance is coverage."""
+    pool, labels = recordings(600, seed=8)
+    rng, missed = np.random.default_rng(1), []
+    for _ in range(600):
+        chosen = rng.permutation(600)[: m + 1]
+        guarantee = calibrate(some(pool, chosen[:m]), labels[chosen[:m]], alpha, n)
+        missed.append(missed_at_any_time(guarantee, some(pool, chosen[m:]), labels[chosen[m:]])[0])
+    assert np.mean(missed) <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / len(missed))
 
 
 # ---- in the long run
@@ -187,7 +204,7 @@ def test_a_recording_that_ends_early_answers_the_checkpoints_to_come_at_its_end(
 def test_calibrating_on_recordings_of_different_lengths_takes_the_last_answer_of_those_that_ended():
     pool, labels = recordings(60)
     cut = [some(pool, n) for n in range(60)]
-    cut = [AnytimePrediction(*(values[: 5 + n % 8] for values in one)) for n, one in enumerate(cut)]
+    cut = [AnytimePrediction(*(values[: 5 + n % 8] for values in one[:3])) for n, one in enumerate(cut)]
     full = [
         np.concatenate([one.probabilities, np.repeat(one.probabilities[-1:], 12 - len(one.classes), 0)]) for one in cut
     ]

@@ -143,7 +143,7 @@ def test_learns_what_no_network_without_hidden_neurons_can() -> None:
     settings = {
         "n_hidden": 30,
         "n_compartments": 2,
-        "synaptic_filter": gemsnn.Exponential((5.0,), 20),
+        "network": {"synaptic_filter": gemsnn.Exponential((5.0,), 20)},
     }
     scores = {
         type(rule): gemsnn.SpikingClassifier(rule=rule, **settings).fit(X[:160], y[:160]).score(X[160:], y[160:])
@@ -154,7 +154,7 @@ def test_learns_what_no_network_without_hidden_neurons_can() -> None:
 
 
 def test_errors_go_back_along_every_synapse_from_hidden_to_visible_neurons() -> None:
-    for rule in (gemsnn.GEM(), gemsnn.Feedback()):
+    for rule in (gemsnn.GEM(), gemsnn.Feedback(1e-3)):
         messages = make_problem(NETWORK, rule, T=4, K=5).learn("reference").messages
         load = gemsnn.metrics.communication(NETWORK, rule, 5)
         assert messages == tuple(4 * number for number in load)

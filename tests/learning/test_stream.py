@@ -31,22 +31,6 @@ def test_a_stream_that_never_learns_equals_sampling(engine):
     assert stream.parameters == problem.parameters
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("rule", [gemsnn.GEM, gemsnn.Feedback, gemsnn.MB, gemsnn.IW])
-def test_a_stream_does_not_depend_on_the_number_of_threads(dtype, rule):
-    problem = make(T=110, rule=rule)
-    ends = []
-    for threads in (1, 2, 3):
-        stream = gemsnn.Stream(
-            problem.network, problem.parameters.astype(dtype), problem.rule, 3, seed=1, threads=threads
-        )
-        infos = [stream.step(problem.inputs[t], problem.targets[t] if t % 3 else None) for t in range(problem.T)]
-        ends.append((stream.parameters, np.stack([info.log_likelihood for info in infos])))
-    for parameters, log_likelihood in ends[1:]:
-        assert parameters == ends[0][0]
-        np.testing.assert_array_equal(log_likelihood, ends[0][1])
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("gamma", "rule"),

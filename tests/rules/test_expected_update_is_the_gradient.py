@@ -17,13 +17,13 @@ import itertools
 import circuits
 import numpy as np
 import pytest
+from differences import gradient
 from problems import random_parameters
 from scipy.special import logsumexp
 
 import gemsnn
 
 ETA = 1e-7  # weights move by about 1e-6 of themselves, and so may the updates
-STEP = 1e-4
 
 
 def tiny(n_hidden, n_visible, groups=(), seed=3):
@@ -66,27 +66,6 @@ def expected_update(network, parameters, rule, inputs, targets, K, engine):
         for array, name in zip(total, ("synaptic", "somatic", "bias"), strict=True):
             array += p * (getattr(result.parameters, name) - getattr(parameters, name)) / ETA
     return total
-
-
-def gradient(network, parameters, value):
-    """By central differences of ``value(parameters)``, for every parameter that exists."""
-    exists = [
-        np.broadcast_to(network.topology.mask[:, :, None], parameters.synaptic.shape),
-        np.broadcast_to(network.has_memory[:, None], parameters.somatic.shape),
-        np.ones_like(parameters.bias, dtype=bool),
-    ]
-    found = []
-    for name, there in zip(("synaptic", "somatic", "bias"), exists, strict=True):
-        array = np.zeros(there.shape)
-        for place in np.argwhere(there):
-            sides = []
-            for size in (STEP, -STEP):
-                moved = parameters.copy()
-                getattr(moved, name)[tuple(place)] += size
-                sides.append(value(moved))
-            array[tuple(place)] = (sides[0] - sides[1]) / (2 * STEP)
-        found.append(array)
-    return found
 
 
 def sum_of_bounds(network, inputs, targets, K, bound):

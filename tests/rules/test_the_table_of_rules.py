@@ -64,7 +64,7 @@ def test_what_the_processor_sends_is_the_line_of_the_table(name, K, scale):
     for _ in range(6):
         v = -scale * rng.random(K)
         visible, hidden = np.full(K, np.nan), np.full(K, np.nan)
-        rule.broadcast(np.array(rule.numbers()), v, softmax(v), memory, visible, hidden)
+        rule.broadcast(rule.settings(), v, softmax(v), memory, visible, hidden)
         expected = table(v)
         np.testing.assert_allclose(visible, expected[0], rtol=0, atol=1e-13)
         np.testing.assert_allclose(hidden, expected[1], rtol=1e-12, atol=1e-12 * scale)
@@ -73,7 +73,7 @@ def test_what_the_processor_sends_is_the_line_of_the_table(name, K, scale):
 def test_a_better_compartment_raises_its_own_signal_when_it_is_left_out_of_the_comparison():
     rule, hidden = gemsnn.IW(), np.zeros(3)
     v = np.array([-1.0, -1.0, -5.0])
-    rule.broadcast(np.array(rule.numbers()), v, softmax(v), np.zeros(1), np.zeros(3), hidden)
+    rule.broadcast(rule.settings(), v, softmax(v), np.zeros(1), np.zeros(3), hidden)
     assert hidden[0] > 0 > hidden[2]
     assert hidden[0] == hidden[1]
 
@@ -144,7 +144,7 @@ def test_mb_with_one_compartment_is_the_single_sample_rule():
     memory, b = np.zeros(1), 0.0
     for v in (-3.0, -1.0, -2.0):
         visible, hidden = np.zeros(1), np.zeros(1)
-        rule.broadcast(np.array(rule.numbers()), np.array([v]), np.ones(1), memory, visible, hidden)
+        rule.broadcast(rule.settings(), np.array([v]), np.ones(1), memory, visible, hidden)
         b = 0.6 * b + 0.4 * v
         assert visible[0] == 1
         assert hidden[0] == pytest.approx(v - b, abs=1e-15)
@@ -181,7 +181,7 @@ def test_mb_is_the_mean_of_single_sample_rules(engine):
         (lambda: gemsnn.Feedback(gain=-1.0), "gain"),
         (lambda: gemsnn.Feedback(gain=float("nan")), "gain"),
         (lambda: gemsnn.GEM(centred=1), "centred"),
-        (lambda: gemsnn.GEM(kappa=0.0), "kappa"),
+        (lambda: gemsnn.GEM(kappa=-0.1), "kappa"),
         (lambda: gemsnn.MB(gamma=1.1), "gamma"),
         (lambda: gemsnn.IW(learning_rate=-1.0), "learning_rate"),
     ],

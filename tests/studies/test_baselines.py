@@ -92,12 +92,12 @@ def test_examples_are_shown_moved_where_there_is_a_grid(camera, path):
 
 
 def test_held_out_recordings_are_those_that_gemsnn_holds_out(camera):
-    from gemsnn.training import Trainer, TrainingConfig
+    from gemsnn.training import TrainingConfig, trainer_of
 
     with open_prepared(camera) as data:
-        recordings, trainer = baselines.Recordings.read(data, seed=3), Trainer(TrainingConfig.make(seed=3), data)
-    np.testing.assert_array_equal(recordings.held_out, trainer.validation)
-    np.testing.assert_array_equal(recordings.training, trainer.training)
+        recordings, trainer = baselines.Recordings.read(data, seed=3), trainer_of(TrainingConfig.make(seed=3), data)
+    np.testing.assert_array_equal(recordings.held_out, trainer.partition.validation)
+    np.testing.assert_array_equal(recordings.training, trainer.partition.training)
 
 
 def test_a_temperature_mends_answers_that_are_too_sure():

@@ -13,7 +13,6 @@ import pytest
 import gemsnn
 from gemsnn.experiments import answers
 from gemsnn.experiments.sweep import work
-from gemsnn.training.config import DecoderSettings
 
 STUDIES = Path(__file__).parents[2] / "studies"
 sys.path.insert(0, str(STUDIES))
@@ -123,9 +122,9 @@ def test_a_measurement_is_what_a_user_of_the_library_gets(study: Path) -> None:
     with gemsnn.events.open_prepared(run.data) as data:
         inputs, labels = data.test.read(range(len(data.test))), data.test.labels[:]
     for decoder in ("vote", "likelihood", "per-step"):
-        found = model.predict(inputs, DecoderSettings(kind=decoder, compartments=5))
+        found = model.predict(inputs, decoder, 5)
         figures = record["decoders"][decoder]["5"]
-        assert figures["accuracy"] == gemsnn.metrics.accuracy(labels, found.classes)
+        assert figures["accuracy"] == gemsnn.metrics.accuracy(np.array(model.classes)[labels], found.label)
         assert figures["nll"] == pytest.approx(
             gemsnn.metrics.negative_log_likelihood(labels, found.probabilities), rel=1e-12
         )

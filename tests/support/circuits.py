@@ -111,7 +111,7 @@ RULES = {
     "iw": gemsnn.IW(),
     "iw, running mean": gemsnn.IW(baseline=0.8),
     "iw, no baseline": gemsnn.IW(baseline=None),
-    "feedback": gemsnn.Feedback(gain=3.0),
+    "feedback": gemsnn.Feedback(1e-3, gain=3.0),
 }
 """Every rule, in each of its forms."""
 

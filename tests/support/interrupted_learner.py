@@ -12,14 +12,15 @@ import numpy as np
 import gemsnn
 from gemsnn.engine import compiled
 
-FORMS = ("direct", "event")  # those that run in a team of threads
+FORMS = ("event", "sparse")
 
 
 def learn(form: str) -> None:
     compiled.FORM = form
-    network = gemsnn.Network.fully_connected(4, 30, 2)  # with 8 compartments large enough for two threads in both forms
+    network = gemsnn.Network.fully_connected(4, 30, 2)
     inputs, targets = np.ones((5, 4), np.uint8), np.ones((5, 2), np.uint8)
-    gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 8, threads=2)
+    batch = [gemsnn.learning.Lesson(inputs, targets, gemsnn.GEM(), n) for n in range(4)]
+    gemsnn.learning.Lessons(network, 3, 5, threads=2).learn(network.init(), batch)
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
                 while True:
                     learn(child_form)
             except KeyboardInterrupt:
-                sys.exit(7)  # the usual way out, which waits for all threads
+                sys.exit(7)  # the usual way out, which waits for threads
         sys.stdin.readline()
         print(os.waitpid(child, 0)[1], flush=True)
 

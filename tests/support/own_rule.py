@@ -22,27 +22,23 @@ class Quiet(Rule):
         return n_compartments
 
     @staticmethod
-    def post(spikes, probability, post):
-        for i in range(spikes.shape[0]):
-            for k in range(spikes.shape[1]):
-                post[i, k] = math.sqrt(probability[i, k]) * (spikes[i, k] - probability[i, k])
+    def post(spike, probability):
+        return math.sqrt(probability) * (spike - probability)
 
     @staticmethod
     def broadcast(settings, log_weights, importance, memory, visible, hidden):
         for k in range(len(importance)):
-            memory[k] = settings[0] * memory[k] + (1 - settings[0]) * log_weights[k]
+            memory[k] = settings.memory * memory[k] + (1 - settings.memory) * log_weights[k]
             visible[k] = importance[k]
             hidden[k] = importance[k] * math.tanh(log_weights[k] - memory[k])
 
     @staticmethod
     def local(settings, hidden, errors, reach, spikes, memory, signals):
-        n, K = signals.shape
-        for i in range(n):
-            rate, pull = 0.0, 0.0
-            for k in range(K):
-                rate += spikes[i, k] / K
-                for x in range(errors.shape[1]):
-                    pull += errors[k, x] * reach[i, x] / K
-            memory[i, 0] = 0.9 * memory[i, 0] + 0.1 * rate
-            for k in range(K):
-                signals[i, k] = hidden[k] + pull - settings[2] * (memory[i, 0] - settings[1])
+        K, rate, pull = len(signals), 0.0, 0.0
+        for k in range(K):
+            rate += spikes[k] / K
+            for x in range(len(reach)):
+                pull += errors[k, x] * reach[x] / K
+        memory[0] = 0.9 * memory[0] + 0.1 * rate
+        for k in range(K):
+            signals[k] = hidden[k] + pull - settings.pressure * (memory[0] - settings.target)

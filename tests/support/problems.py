@@ -83,22 +83,25 @@ def topologies(n_inputs: int, n_hidden: int, n_visible: int) -> st.SearchStrateg
     return st.one_of(random, random, st.just(gemsnn.Topology.fully_connected(n_inputs, n_hidden, n_visible)))
 
 
+BETA = st.sampled_from([0.0, 0.5, 1.0, 3.0])
+
+
 def rules() -> st.SearchStrategy[gemsnn.rules.Rule]:
     """All built-in rules, each in all its forms."""
     memories = {
-        "kappa": st.sampled_from([1e-3, 0.5, 0.9, 1.0]),
+        "kappa": st.sampled_from([0.0, 1e-3, 0.5, 0.9, 1.0]),
         "gamma": st.sampled_from([1e-3, 0.5, 0.9, 0.99, 1.0]),
     }
     usual = {"learning_rate": st.sampled_from([0.0, 1e-3, 0.05]), **memories}
     # These signals are log-probabilities, which grow with the sequence, and not weights between 0 and 1.
     small = {"learning_rate": st.sampled_from([0.0, 1e-5, 5e-4]), **memories}
     return st.one_of(
-        st.builds(gemsnn.GEM, centred=st.booleans(), **usual),
+        st.builds(gemsnn.GEM, centred=st.booleans(), beta=BETA, **usual),
         st.builds(
             gemsnn.Feedback, gain=st.sampled_from([0.0, 0.5, 4.0]), target_rate=st.sampled_from([0.05, 1.0]), **usual
         ),
-        st.builds(gemsnn.MB, baseline=st.sampled_from([None, 0.0, 0.95]), **small),
-        st.builds(gemsnn.IW, baseline=st.sampled_from([None, 0.0, 0.95, "leave-one-out"]), **small),
+        st.builds(gemsnn.MB, baseline=st.sampled_from([None, 0.0, 0.95, "leave-one-out"]), **small),
+        st.builds(gemsnn.IW, baseline=st.sampled_from([None, 0.0, 0.95, "leave-one-out"]), beta=BETA, **small),
     )
 
 
@@ -193,6 +196,6 @@ def assert_parameters_close(actual: gemsnn.Parameters, desired: gemsnn.Parameter
 def assert_results_close(actual: gemsnn.LearnResult, desired: gemsnn.LearnResult, tolerance: float) -> None:
     """Same hidden spikes; weights and what the steps tell to the tolerance."""
     np.testing.assert_array_equal(actual.hidden, desired.hidden)
-    for name in ("log_likelihood", "log_weights", "importance"):
+    for name in ("log_likelihood", "report", "log_weights", "importance"):
         assert_close(getattr(actual, name), getattr(desired, name), tolerance, name)
     assert_parameters_close(actual.parameters, desired.parameters, tolerance)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gemsnn.events import write_prepared
-from gemsnn.training import TrainingConfig
+from gemsnn.rules import Rule
+from gemsnn.training import NetworkSettings, ScheduleSettings, TrainingConfig
 
 N_STEPS, N_INPUTS = 20, 12
 CLASSES = (2, 5, 7)
@@ -43,3 +45,22 @@ RESULTS = ("final.safetensors", "best.safetensors", "best_on_test.safetensors", 
 def results(run: Path) -> dict[str, bytes]:
     """Everything that must not depend on interruptions."""
     return {name: (run / name).read_bytes() for name in RESULTS}
+
+
+def arguments(**settings: Any) -> dict[str, Any]:
+    """Settings of a run in the arguments that the classifiers gather them in; a learning rate is the rule's."""
+    found: dict[str, Any] = {}
+    if (rate := settings.pop("learning_rate", None)) is not None:
+        rule = settings.pop("rule", {})
+        if isinstance(rule, Rule):
+            found["rule"] = replace(rule, learning_rate=rate)
+        else:
+            found["rule"] = {**({"kind": rule} if isinstance(rule, str) else rule), "learning_rate": rate}
+    for name, value in settings.items():
+        if name in NetworkSettings.model_fields:
+            found.setdefault("network", {})[name] = value
+        elif name in ScheduleSettings.model_fields:
+            found.setdefault("schedule", {})[name] = value
+        else:
+            found[name] = value
+    return found

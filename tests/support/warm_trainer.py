@@ -13,12 +13,12 @@ import traceback
 import toy
 
 from gemsnn.events import open_prepared
-from gemsnn.training import Trainer, TrainingConfig, train
+from gemsnn.training import TrainingConfig, train, trainer_of
 
 
 def main(warm_up_file: str) -> None:
     with open_prepared(warm_up_file) as data:
-        Trainer(toy.config(), data).run()
+        trainer_of(toy.config(), data).run()
     print("ready", flush=True)
     while line := sys.stdin.readline():
         data_file, directory, settings = json.loads(line)

@@ -6,7 +6,7 @@ import numpy as np
 
 import gemsnn
 from gemsnn.events import Preprocessing
-from gemsnn.events.spikelist import SpikeList
+from gemsnn.model.spike_list import SpikeList
 from gemsnn.training import DecoderSettings, Model
 
 HOSTILE = ("</script><script>window.harm = 1</script>", "<img src=x onerror='window.harm = 2'>", "\x1b[31mred & {raw}")
@@ -31,9 +31,9 @@ def calibrated(model, planes=2):
     """On recordings whose class is nearly always what the model says, so that sets become small."""
     n = model.network.n_inputs
     inputs = [made_up_spikes(100 + i, width=planes * n).to_array(n) for i in range(60)]
-    said = model.predict(np.stack(inputs)).classes
-    said[:2] = (said[:2] + 1) % len(model.classes)
-    return model.calibrate(inputs, [model.classes[c] for c in said], alpha=0.2, checkpoints=5)
+    said = model.predict(np.stack(inputs)).label.tolist()
+    said[:2] = [next(label for label in model.classes if label != one) for one in said[:2]]
+    return model.calibrate(inputs, said, alpha=0.2, checkpoints=5)
 
 
 def unpacked(text):

@@ -11,6 +11,8 @@ minutes are failures, told with their seed.
 
 from torture.checkpoints import Checkpoints
 from torture.doors import Doors
+from torture.encoders import Encoders
+from torture.exports import Exports
 from torture.kills import Kills
 from torture.networks import Networks
 from torture.prepared import Prepared
@@ -19,4 +21,6 @@ from torture.settings import Settings
 from torture.texts import Texts
 from torture.torture import Torture
 
-TORTURES: tuple[type[Torture], ...] = (Recordings, Prepared, Checkpoints, Texts, Settings, Networks, Doors, Kills)
+TORTURES: tuple[type[Torture], ...] = (
+    Recordings, Encoders, Prepared, Checkpoints, Texts, Settings, Networks, Exports, Doors, Kills,
+)  # fmt: skip

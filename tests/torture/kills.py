@@ -35,6 +35,8 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"checkpoint_seconds": 0, "average_last": 0.5, "eval_every": 100},
     {"checkpoint_seconds": 0.02, "rule": "gem", "validation_fraction": 0.3},
     {"checkpoint_seconds": 0, "dtype": "float64", "patience": 1, "n_compartments": 1, "average_last": 1.0},
+    {"checkpoint_seconds": 0, "batch_size": 4, "average_last": 0.5},
+    {"checkpoint_seconds": 0.02, "batch_size": 3, "topology": {"kind": "random", "density": 0.4}, "rule": "feedback"},
 )
 PROTOCOL = Protocol.make(
     "quick", compartments=[1, 2], seeds=[0, 1], n_hidden=2, epochs=1, realisations=2, evaluation_points=[0.5, 1.0]
@@ -76,9 +78,9 @@ class Kills(Torture):
 
     # ---- train
 
-    def _train(self, settings: dict[str, Any], directory: Path) -> None:
+    def _train(self, settings: dict[str, Any], directory: Path, threads: int = 1) -> None:
         with open_prepared(self.data) as data:
-            train(toy.config(**settings), data, directory, resume=True)
+            train(toy.config(**settings, threads=threads), data, directory, resume=True)
 
     def _kill_train(self, place: Path, rng: random.Random, counts: Counter[str]) -> None:
         which = rng.randrange(len(SETTINGS))
@@ -93,7 +95,10 @@ class Kills(Torture):
                 if run.model_path(name).exists():  # type: ignore[arg-type]
                     run.load_model(name)  # type: ignore[arg-type]
 
-        self._until_done(lambda: self._train(SETTINGS[which], run.path), rng, 0.4 * self.seconds[which], look)
+        def work() -> None:
+            self._train(SETTINGS[which], run.path, threads=rng.choice((1, 2)))
+
+        self._until_done(work, rng, 0.4 * self.seconds[which], look)
         assert toy.results(run.path) == self.untouched[which]
         assert not list(run.path.rglob("*.partial"))
         counts["runs that ended in the same bits"] += 1

@@ -16,7 +16,7 @@ from gemsnn import GemsnnError
 from gemsnn.events import Preprocessing, open_prepared, write_prepared
 from gemsnn.events.container import FORMAT, USER_BLOCK
 from gemsnn.events.records import make_events
-from gemsnn.training import Trainer
+from gemsnn.training import trainer_of
 from torture.mutations import mutated, mutated_json
 from torture.torture import Torture
 
@@ -127,7 +127,7 @@ def learn_a_little(file: Path, counts: Counter[str]) -> None:
         warnings.simplefilter("ignore")
         try:
             with open_prepared(file) as data:
-                trainer = Trainer(toy.config(epochs=1, validation_fraction=0), data)
+                trainer = trainer_of(toy.config(epochs=1, validation_fraction=0), data)
                 trainer.learn_next()
                 counts["learned from"] += 1
         except GemsnnError:

@@ -14,7 +14,7 @@ import toy
 from gemsnn import GemsnnError
 from gemsnn.events import Preprocessing, open_prepared
 from gemsnn.experiments import Protocol
-from gemsnn.training import PRESETS, Trainer, TrainingConfig, read_config, write_config
+from gemsnn.training import PRESETS, TrainingConfig, read_config, trainer_of, write_config
 from gemsnn.training.config import parse_assignment
 from torture.mutations import ODD_VALUES, mutated, mutated_json
 from torture.torture import Torture
@@ -75,4 +75,4 @@ class Settings(Torture):
         self.file.write_text(write_config(config))
         assert read_config(self.file)[0] == config
         if config.n_hidden * config.n_compartments < 2000 and config.topology.count_hidden(config.n_hidden) < 500:
-            Trainer(config, self.data).learn_next()
+            trainer_of(config, self.data).learn_next()

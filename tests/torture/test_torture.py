@@ -16,7 +16,7 @@ from torture.watch import attempt, scratch, watched
 
 TRIALS = {
     "recordings": 20, "prepared": 300, "checkpoints": 60, "texts": 60, "settings": 200, "networks": 15, "kills": 4,
-    "doors": 20,
+    "doors": 20, "encoders": 20, "exports": 5,
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from gemsnn.events import find_nmnist, import_recordings, open_prepared, write_p
 from gemsnn.events.prepared import resplit
 from gemsnn.inference import SmallSet, calibrate, recording_key
 from gemsnn.training import DecoderSettings, RunDirectory, load_model, save_model, train
-from gemsnn.training.calibration import measure_sets
+from gemsnn.training.appraisal import appraise
 from gemsnn.training.tensors import read_tensors, write_tensors
 
 REAL = os.environ.get("GEMSNN_REAL_DATA")
@@ -66,9 +66,7 @@ def test_a_share_is_drawn_and_the_rest_is_left_to_judge_by(model, data):
     keys = {recording_key(one) for one in data.test}
     assert len(calibration.keys) == 30
     assert set(calibration.keys.tolist()) <= keys
-    judged = measure_sets(
-        model.network, model.parameters, calibration, data.test, np.arange(60), seed=model.prediction_seed
-    )
+    judged = appraise(found, found.decoder, data.test, set_size=1).figures["sets"]
     assert (judged["examples"], judged["calibrated_on"]) == (30, 30)
     new = [i for i in range(60) if recording_key(data.test[i]) not in set(calibration.keys.tolist())]
     sets = found.predict_set(data.test.read(new))
@@ -85,7 +83,7 @@ def test_a_share_is_drawn_and_the_rest_is_left_to_judge_by(model, data):
 
 def test_where_everything_was_calibrated_on_nothing_is_judged(model, data):
     found = model.calibrate_on(data, 0.2, checkpoints=4, share=1)
-    judged = measure_sets(model.network, model.parameters, found.calibration, data.test, np.arange(60))
+    judged = appraise(found, found.decoder, data.test, set_size=1).figures["sets"]
     assert (judged["examples"], judged["calibrated_on"]) == (0, 60)
     assert "coverage" not in judged
 
@@ -115,7 +113,7 @@ def test_examples_of_any_kind_will_do(model, data):
 
 
 def test_a_guarantee_is_part_of_the_models_file(model, data, tmp_path):
-    found = model.calibrate_on(data, 0.2, checkpoints=[5, 20], decoder=DecoderSettings(kind="vote", compartments=3))
+    found = model.calibrate_on(data, 0.2, checkpoints=[5, 20], decoder="vote", compartments=3)
     save_model(found, tmp_path / "model.safetensors")
     again = load_model(tmp_path / "model.safetensors")
     assert again.calibration.guarantee == found.calibration.guarantee
@@ -139,11 +137,11 @@ def test_a_changed_threshold_is_not_believed(model, data, tmp_path):
 def test_a_guarantee_that_makes_no_sense_is_refused(model, data, tmp_path):
     path = tmp_path / "model.safetensors"
     save_model(model.calibrate_on(data, 0.2, checkpoints=[5, 20]), path)
-    header, arrays = read_tensors(path, "gemsnn model", 2)
+    header, arrays = read_tensors(path, "gemsnn model", 3)
     for name in ("format", "version"):
         del header[name]
     header["calibration"]["guarantee"]["alpha"] = 2
-    write_tensors(path, "gemsnn model", 2, header, arrays)
+    write_tensors(path, "gemsnn model", 3, header, arrays)
     with pytest.raises(CheckpointError, match="not a usable model: alpha must lie between 0 and 1"):
         load_model(path)
 
@@ -160,11 +158,11 @@ def test_without_calibration_there_are_no_sets(model, data):
         ({"labels": [4] * 60}, DataError, r"labels hold 4, which is none of the classes \[2, 5, 7\]"),
         ({"labels": np.zeros((60, 3))}, ShapeError, r"labels have shape \(60, 3\)"),
         ({"alpha": 0.001}, DataError, "needs at least 999 recordings"),
-        ({"inputs": np.zeros((60, 20, 11))}, ShapeError, "n_inputs"),
+        ({"recordings": np.zeros((60, 20, 11))}, ShapeError, "n_inputs"),
     ],
 )
 def test_mistakes_are_told(model, data, change, error, message):
-    usual = {"inputs": everything(data.test), "labels": np.array(model.classes)[data.test.labels], "alpha": 0.2}
+    usual = {"recordings": everything(data.test), "labels": np.array(model.classes)[data.test.labels], "alpha": 0.2}
     with pytest.raises(error, match=message):
         model.calibrate(**{**usual, **change})
 
@@ -268,3 +266,18 @@ def test_a_stream_promises_nothing_with_another_decoder_while_it_is_taught_or_if
         assert promised.stream(**options).step(data.test[0][0]).labels is None
     larger = promised.stream(stop=SmallSet(promised.calibration.guarantee, size=2))
     assert larger.step(data.test[0][0]).labels == promised.classes
+
+
+def test_recordings_that_were_learned_from_are_refused_wherever_they_come_from(tmp_path, data_file):
+    """The prepared file's fingerprint is not enough: they may come as files, or as arrays."""
+    with open_prepared(data_file) as prepared:
+        train(toy.config(epochs=1), prepared, tmp_path / "run")
+        X, y = toy.examples(60, seed=9)
+        X, y = X.astype(np.uint8), list(y)
+        known, label = prepared.train[3], prepared.classes[prepared.train.labels[3]]
+    for name in ("best", "final"):
+        model = load_model(tmp_path / "run", name)
+        assert len(model.learned) == 36
+        with pytest.raises(DataError, match="1 of the 61 recordings were learned from"):
+            model.calibrate([*X, known], [*y, label], 0.5, checkpoints=1)
+        assert model.calibrate(list(X), y, 0.5, checkpoints=1).calibration is not None

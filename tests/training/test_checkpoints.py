@@ -5,20 +5,22 @@ import pytest
 import toy
 
 from gemsnn import CheckpointError
-from gemsnn.training import CheckpointWarning, Trainer, train
+from gemsnn.training import CheckpointWarning, RunDirectory, train, trainer_of
 from gemsnn.training import checkpoints as module
 from gemsnn.training.checkpoints import Checkpoint, Checkpoints
 from gemsnn.training.tensors import read_tensors, write_tensors
 
+CONFIG = toy.config(average_last=0.9)
+
 
 @pytest.fixture
 def trainer(data):
-    return Trainer(toy.config(average_last=0.9), data)
+    return trainer_of(CONFIG, data)
 
 
 def checkpoint(trainer, position):
     trainer.run(stop=lambda: trainer.position >= position)
-    return Checkpoint(trainer.state, trainer.config.identity(), trainer.data.fingerprint, 17, "ab" * 32)
+    return Checkpoint(trainer.state, CONFIG.identity(), trainer.data.fingerprint, 17, "ab" * 32)
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_a_damaged_checkpoint_that_was_put_aside_never_pushes_out_a_good_one(sav
     cut(saved.paths()[0])
     with pytest.warns(CheckpointWarning):
         found = saved.read_newest()
-    saved.write(checkpoint(Trainer(trainer.config, data, found.state), 12))
+    saved.write(checkpoint(trainer_of(CONFIG, data, found.state), 12))
     assert [path.name for path in saved.paths()] == ["000000000012.safetensors", "000000000010.safetensors"]
 
 
@@ -98,13 +100,31 @@ def test_a_checkpoint_from_the_future_is_refused_rather_than_passed_over(saved, 
     assert len(saved.paths()) == 2
 
 
+def test_files_of_other_names_are_never_touched_and_displace_nothing(trainer, saved):
+    names = ("000000000130-mybackup", "1-backup", "99", "0000000000010", "\u0661" * 12, "000000000015.old")
+    for name in names:
+        (saved.directory / f"{name}.safetensors").write_bytes(b"precious")
+    (saved.directory / ".notes.2024.partial").write_bytes(b"precious")
+    assert saved.read_newest().state.progress.position == 15
+    saved.write(checkpoint(trainer, 20))
+    assert [path.name for path in saved.paths()] == ["000000000020.safetensors", "000000000015.safetensors"]
+    for name in (*(f"{name}.safetensors" for name in names), ".notes.2024.partial"):
+        assert (saved.directory / name).read_bytes() == b"precious"
+
+
+def test_a_folder_with_nothing_but_a_users_files_holds_no_run(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints/1-backup.safetensors").write_bytes(b"precious")
+    assert not RunDirectory(tmp_path).started
+
+
 def test_no_checkpoints_is_told(tmp_path):
     with pytest.raises(CheckpointError, match="no checkpoints here"):
         Checkpoints(tmp_path / "nothing").read_newest()
 
 
 def test_half_written_files_are_cleared_away(saved):
-    leftover = saved.directory / ".000000000020.safetensors.4711.partial"
+    leftover = saved.directory / ".000000000020.safetensors.4711.0a1b2c3d.partial"
     leftover.write_bytes(b"half")
     saved.read_newest()
     assert not leftover.exists()
@@ -141,7 +161,7 @@ def test_a_checkpoint_whose_arrays_do_not_fit_is_refused(trainer, data, tmp_path
     """Whole and with a correct checksum, as somebody may have made it who knows how."""
     run = tmp_path / "run"
     stop = iter([False] * 30 + [True])
-    train(trainer.config, data, run, stop=lambda: next(stop))
+    train(CONFIG, data, run, stop=lambda: next(stop))
     path = Checkpoints(run / "checkpoints").paths()[0]
     header, arrays = read_tensors(path, module.FORMAT, module.VERSION)
     del header["format"], header["version"]  # they are written anew
@@ -151,11 +171,26 @@ def test_a_checkpoint_whose_arrays_do_not_fit_is_refused(trainer, data, tmp_path
     }
     write_tensors(path, module.FORMAT, module.VERSION, header, changed)
     with pytest.raises(CheckpointError, match=rf"the checkpoint does not fit the network: .*{message}"):
-        train(trainer.config, data, run, resume=True)
+        train(CONFIG, data, run, resume=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_means_of_another_precision_are_refused_and_not_learned_from(data, tmp_path, dtype):
+    run = tmp_path / "run"
+    config = toy.config(mean_free=True)
+    stop = iter([False] * 30 + [True])
+    train(config, data, run, stop=lambda: next(stop))
+    path = Checkpoints(run / "checkpoints").paths()[0]
+    header, arrays = read_tensors(path, module.FORMAT, module.VERSION)
+    del header["format"], header["version"]
+    arrays["means"] = arrays["means"].astype(dtype)
+    write_tensors(path, module.FORMAT, module.VERSION, header, arrays)
+    with pytest.raises(CheckpointError, match=f"does not fit the network: means are {dtype}, but float64 is needed"):
+        train(config, data, run, resume=True)
 
 
 def test_weights_come_back_in_their_precision(data, tmp_path):
-    trainer = Trainer(toy.config(dtype="float64"), data)
+    trainer = trainer_of(toy.config(dtype="float64"), data)
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     checkpoints.write(checkpoint(trainer, 2))
     assert checkpoints.read_newest().state.parameters.dtype == np.float64

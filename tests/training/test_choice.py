@@ -4,8 +4,9 @@ import pytest
 import toy
 
 from gemsnn.events import open_prepared
-from gemsnn.training import Trainer, TrainingConfig
+from gemsnn.training import TrainingConfig, trainer_of
 from gemsnn.training.choice import FEWEST_TO_CHOOSE, better, is_the_last
+from gemsnn.training.from_settings import evaluations_of
 
 
 def figures(accuracy: float, nll: float, examples: int) -> dict[str, float]:
@@ -39,7 +40,7 @@ def test_spike_patterns_are_judged_by_their_log_likelihood_however_few():
 
 def test_few_validation_examples_neither_stop_a_run_nor_choose_its_model(tmp_path):
     with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
-        trainer = Trainer(toy.config(rule={"learning_rate": 0}, epochs=None), data)
+        trainer = trainer_of(toy.config(rule={"learning_rate": 0}, epochs=None), data)
         trainer.run()
     assert not trainer.stopped_early
     assert trainer.state.progress.best == trainer.state.progress.last
@@ -47,9 +48,8 @@ def test_few_validation_examples_neither_stop_a_run_nor_choose_its_model(tmp_pat
 
 @pytest.mark.parametrize(("n_validation", "patience"), [(FEWEST_TO_CHOOSE, 7), (FEWEST_TO_CHOOSE - 1, None)])
 def test_patience_that_is_not_given_follows_from_the_number_of_examples(n_validation, patience):
-    assert TrainingConfig.make().patience_for(20, n_validation) == patience
-    assert TrainingConfig.make(patience=3).patience_for(20, n_validation) == 3
-    assert TrainingConfig.make(epochs=4).patience_for(20, n_validation) is None
+    for settings, expected in (({}, patience), ({"patience": 3}, 3), ({"epochs": 4}, None)):
+        assert evaluations_of(TrainingConfig.make(**settings)).patience_for(20, n_validation) == expected
 
 
 def test_what_was_not_evaluated_is_not_the_last():

@@ -13,7 +13,7 @@ from gemsnn.experiments.protocol import Protocol
 from gemsnn.model.topologies import TOPOLOGIES
 from gemsnn.rules import RULES
 from gemsnn.rules.rule import own_fields
-from gemsnn.training import PRESETS, Trainer, TrainingConfig, read_config, write_config
+from gemsnn.training import PRESETS, TrainingConfig, read_config, trainer_of, write_config
 from gemsnn.training.config import differences, parse_assignment
 
 
@@ -26,7 +26,7 @@ from gemsnn.training.config import differences, parse_assignment
         ("rule.learning_rate", -1e-3, "a finite number of at least 0"),
         ("rule.learning_rate", float("nan"), "a finite number"),
         ("rule.learning_rate", "fast", "a finite number"),
-        ("rule.kappa", 0, "must lie in (0, 1]"),
+        ("rule.kappa", -1, "must lie in [0, 1]"),
         ("rule.gamma", 1.5, "must lie in (0, 1]"),
         ("rule.gain", -1, "a finite number of at least 0"),
         ("rule.kind", "hebb", "'gem', 'mb', 'iw', 'feedback'"),
@@ -41,6 +41,8 @@ from gemsnn.training.config import differences, parse_assignment
         ("patience", -1, ">= 0"),
         ("dtype", "float16", "'float32', 'float64'"),
         ("seed", -1, ">= 0"),
+        ("seed", True, "true or false is not a value for it"),
+        ("epochs", False, "true or false is not a value for it"),
         ("inference_compartments", 0, "a whole number (or left out), >= 1"),
     ],
 )
@@ -132,7 +134,7 @@ def test_the_documentation_has_every_setting_with_its_default():
     page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", page, re.MULTILINE))
     for name, field in TrainingConfig.model_fields.items():
-        if name.endswith("_filter") or name in ("rule", "topology"):
+        if name.endswith("_filter") or name in ("rule", "topology", "objective"):
             assert name in rows
         elif field.default is None:
             assert rows[name] == "none", name
@@ -242,7 +244,7 @@ def test_the_paper_s_preset_is_the_paper_s_whatever_the_defaults_are():
     assert paper.synaptic_filter == paper.somatic_filter == gemsnn.RaisedCosine(n_basis=3, duration=10)
     assert (paper.visible_memory, paper.average_last, paper.decoder, paper.readout) == (True, 0.0, "vote", "bernoulli")
     for position in (0, 99):
-        assert paper.rule_at(position, 100) == gemsnn.GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9)
+        assert paper.schedule.rule_at(paper.rule, position, 100) == gemsnn.GEM(learning_rate=1e-3, kappa=0.9, gamma=0.9)
     labels = np.arange(30) % 3
     reproduced = Protocol.make("full").training(20, 0, labels, 80)
     changed = {name for name, value in paper.identity().items() if reproduced.identity()[name] != value}
@@ -264,7 +266,8 @@ def test_everything_that_decides_what_the_paper_s_preset_computes_is_written_dow
         "visible_bias": 0.0,
         "weight_scale": 1.0,
         "n_compartments": 20,
-        "rule": {"kind": "gem", "learning_rate": 1e-3, "kappa": 0.9, "gamma": 0.9, "centred": False},
+        "rule": {"kind": "gem", "learning_rate": 1e-3, "kappa": 0.9, "gamma": 0.9, "centred": False, "beta": 1.0},
+        "objective": {"kind": "likelihood"},
         "mean_free": False,
         "learning_rate_schedule": "constant",
         "average_last": 0.0,
@@ -280,9 +283,9 @@ def test_everything_that_decides_what_the_paper_s_preset_computes_is_written_dow
 def test_the_read_out_of_classes_is_one_circuit_and_that_of_labels_and_patterns_is_not():
     for kind, circuits in (("classes", 1), ("labels", 0), ("patterns", 0)):
         data = own_parts.data(kind)
-        assert len(Trainer(TrainingConfig.make(n_hidden=2), data).network.circuits.competing) == circuits
-        assert not Trainer(TrainingConfig.make(n_hidden=2, readout="bernoulli"), data).network.circuits.competing
-        assert not Trainer(TrainingConfig.make("paper", n_hidden=2), data).network.circuits.competing
+        assert len(trainer_of(TrainingConfig.make(n_hidden=2), data).network.circuits.competing) == circuits
+        assert not trainer_of(TrainingConfig.make(n_hidden=2, readout="bernoulli"), data).network.circuits.competing
+        assert not trainer_of(TrainingConfig.make("paper", n_hidden=2), data).network.circuits.competing
 
 
 def test_the_learning_rate_falls_as_the_schedule_says():
@@ -294,14 +297,14 @@ def test_the_learning_rate_falls_as_the_schedule_says():
         (linear, (2.0, 1.55, 1.1, 0.2)),
         (cosine, (2.0, 0.2 + 1.8 * (1 + np.sqrt(0.5)) / 2, 1.1, 0.2)),
     ):
-        found = [config.rule_at(position, 100).learning_rate for position in (0, 25, 50, 100)]
+        found = [config.schedule.rule_at(config.rule, position, 100).learning_rate for position in (0, 25, 50, 100)]
         assert found == pytest.approx(rates)
 
 
 def test_a_run_is_as_long_as_the_shorter_of_epochs_and_time_samples():
-    assert TrainingConfig.make(epochs=3).total_examples(n_train=10, n_steps=80) == 30
-    assert TrainingConfig.make(epochs=3, max_time_samples=801).total_examples(n_train=10, n_steps=80) == 11
-    assert TrainingConfig.make(epochs=1, max_time_samples=8001).total_examples(n_train=10, n_steps=80) == 10
+    assert TrainingConfig.make(epochs=3).schedule.total(n_examples=10, n_steps=80) == 30
+    assert TrainingConfig.make(epochs=3, max_time_samples=801).schedule.total(n_examples=10, n_steps=80) == 11
+    assert TrainingConfig.make(epochs=1, max_time_samples=8001).schedule.total(n_examples=10, n_steps=80) == 10
 
 
 # ---- tables with a kind
@@ -361,9 +364,11 @@ def test_settings_of_version_0_1_are_refused_with_their_new_place(settings, hint
 def test_differences_are_told_field_by_field():
     one, other = (TrainingConfig.make(rule=rule).identity() for rule in (gemsnn.Feedback(), gemsnn.GEM()))
     assert differences(one, other) == [
+        'rule.beta was "(not set)" and is now 1.0',
         'rule.centred was "(not set)" and is now false',
         'rule.gain was 10.0 and is now "(not set)"',
         'rule.kind was "feedback" and is now "gem"',
+        "rule.learning_rate was null and is now 0.001",
         'rule.pressure was 3.0 and is now "(not set)"',
         'rule.target_rate was 0.05 and is now "(not set)"',
     ]

@@ -60,7 +60,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_after_space_is_made(small_disk,
     """At position 20 an evaluation writes models and metrics; with 8 kB left, checkpoints are cut in the middle."""
     directory = small_disk / "run"
     disk = FillDisk(small_disk, position, leave)
-    with pytest.raises(WriteError, match=r"the disk is full; make space, then continue with --resume"):
+    with pytest.raises(WriteError, match=r"make space, then continue with --resume\. The run resumes from 0+\d+\.s"):
         train(CONFIG, data, directory, observers=[disk])
     intact = RunDirectory(directory).checkpoints.read_newest()
     assert intact.state.progress.position == position
@@ -70,6 +70,21 @@ def test_a_full_disk_is_told_and_the_run_goes_on_after_space_is_made(small_disk,
     disk.filler.unlink()
     assert train(CONFIG, data, directory, resume=True).status == "finished"
     assert toy.results(directory) == untouched
+
+
+class RemoveFolder(FillDisk):
+    """An observer that removes the run's folder."""
+
+    def learned(self, trainer, event, /):
+        if trainer.position == self.position:
+            shutil.rmtree(self.filler.parent)
+
+
+def test_nothing_is_promised_of_checkpoints_that_are_gone(data, tmp_path):
+    directory = tmp_path / "run"
+    with pytest.raises(WriteError) as error:
+        train(CONFIG, data, directory, observers=[RemoveFolder(directory, 15)])
+    assert "No checkpoint is left to resume from" in str(error.value)
 
 
 @contextmanager
@@ -99,7 +114,7 @@ def test_a_checkpoint_that_cannot_be_written_whole_leaves_the_earlier_ones(data,
 
 
 def test_the_command_line_says_it_in_one_message(data_file, tmp_path, monkeypatch, capsys):
-    arguments = ["train", "--data", data_file, "--out", tmp_path / "run", "--hidden", 40, "--no-tensorboard"]
+    arguments = ["train", "--data", data_file, "--out", tmp_path / "run", "--hidden", 40]
     monkeypatch.setattr(sys, "argv", ["gemsnn", *map(str, arguments)])
     with files_of_at_most(4096), pytest.raises(SystemExit) as ended:
         main()

@@ -6,6 +6,7 @@ import pytest
 import gemsnn
 from gemsnn import metrics
 from gemsnn.inference import class_patterns, predict_labels
+from gemsnn.model.spike_list import SpikeList
 from gemsnn.training import DecoderSettings
 from gemsnn.training.evaluation import evaluate
 
@@ -26,14 +27,9 @@ class Ragged:
     def __len__(self):
         return len(self.inputs)
 
-    def __getitem__(self, index):
-        return self.inputs[index]
-
-    def target(self, index):
-        return None if self._targets is None else self._targets[index]
-
-    def read(self, indices):
-        return np.stack([self.inputs[i] for i in indices])
+    def load(self, index):
+        target = None if self._targets is None else SpikeList.from_array(self._targets[index], "target")
+        return SpikeList.from_array(self.inputs[index], "inputs"), target
 
 
 def measured(examples, **options):

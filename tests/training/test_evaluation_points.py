@@ -8,9 +8,9 @@ from gemsnn.training import (
     ArrayData,
     ArrayExamples,
     DecoderSettings,
-    Trainer,
     TrainingConfig,
     read_config,
+    trainer_of,
     write_config,
 )
 from gemsnn.training.evaluation import evaluate
@@ -40,7 +40,7 @@ class Noted:
 def test_evaluations_come_after_the_examples_that_reach_the_points(data) -> None:
     config = TrainingConfig.make(n_hidden=2, epochs=2, eval_at=[1, 30, 31, 160])  # 18 examples of 8 steps, twice
     noted = Noted()
-    trainer = Trainer(config, data)
+    trainer = trainer_of(config, data)
     assert trainer.evaluations_left == 4
     trainer.run(noted)
     assert noted.at == [8, 32, 160, 288]
@@ -49,7 +49,7 @@ def test_evaluations_come_after_the_examples_that_reach_the_points(data) -> None
 
 def test_evaluations_at_equal_distances_are_counted_too(data) -> None:
     noted = Noted()
-    trainer = Trainer(TrainingConfig.make(n_hidden=2, epochs=2, eval_every=100), data)
+    trainer = trainer_of(TrainingConfig.make(n_hidden=2, epochs=2, eval_every=100), data)
     assert trainer.evaluations_left == 3
     trainer.run(noted)
     assert noted.at == [104, 200, 288]

@@ -6,7 +6,7 @@ import pytest
 import toy
 
 from gemsnn import ConfigError, GemsnnError
-from gemsnn.training import Trainer, TrainingConfig, read_config
+from gemsnn.training import TrainingConfig, read_config, trainer_of
 from gemsnn.training.config import parse_assignment, write_config
 
 DIGITS = "9" * 5000
@@ -53,7 +53,7 @@ def test_a_settings_file_that_makes_no_sense_is_one_short_message(tmp_path, data
     with pytest.raises(GemsnnError) as error:  # noqa: PT012 (some are found only when the network is made)
         config, path = read_config(file)
         assert path is None
-        Trainer(config, data)
+        trainer_of(config, data)
     assert len(str(error.value)) < 3000
 
 
@@ -76,7 +76,7 @@ def test_a_pipe_is_no_settings_file_and_no_graph(tmp_path):
 
 def test_a_network_that_cannot_fit_is_refused_with_what_it_needs(data):
     with pytest.raises(ConfigError, match=r"n_hidden = 100000: a network of 30,00.* weights needs about 1 TB"):
-        Trainer(toy.config(n_hidden=100_000), data)
+        trainer_of(toy.config(n_hidden=100_000), data)
 
 
 def test_a_graph_file_that_says_it_is_huge_is_refused(tmp_path):
@@ -87,7 +87,7 @@ def test_a_graph_file_that_says_it_is_huge_is_refused(tmp_path):
 
 
 def test_a_billion_epochs_begin_at_once(data):
-    trainer = Trainer(toy.config(epochs=10**9), data)
+    trainer = trainer_of(toy.config(epochs=10**9), data)
     trainer.run(stop=lambda: trainer.position >= 12)
     assert trainer.evaluations_left > 10**9
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import toy
 
+import gemsnn
 from gemsnn.events import open_prepared
-from gemsnn.training import RunDirectory, train, write_config
+from gemsnn.training import RunDirectory, TrainingConfig, train, write_config
 
 SUPPORT = Path(toy.__file__).parent
 CONFIG = toy.config(checkpoint_seconds=0, average_last=0.5, eval_every=100)
@@ -36,10 +37,10 @@ class Warm:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
-    def start(self, directory: Path) -> int:
+    def start(self, directory: Path, config: TrainingConfig = CONFIG) -> int:
         """The child's process number."""
         assert self.process.stdin is not None
-        request = [str(self.data_file), str(directory), CONFIG.model_dump(mode="json")]
+        request = [str(self.data_file), str(directory), config.model_dump(mode="json")]
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return int(self._answer())
@@ -98,11 +99,39 @@ def test_killed_at_any_instant_and_resumed_a_run_ends_in_the_same_bits(warm, unt
         assert len(RunDirectory(directory).checkpoints.paths()) == 2
 
 
+GRAPHS = {"event": {}, "sparse": {"topology": {"kind": "random", "density": 0.4}}}
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("rule", gemsnn.rules.RULES)
+def test_batches_killed_with_one_number_of_threads_and_resumed_with_another_end_in_the_same_bits(
+    warm, data_file, tmp_path, rule, graph
+):
+    config = CONFIG.changed(batch_size=4, threads=1, rule={"kind": rule}, **GRAPHS[graph])
+    with open_prepared(data_file) as data:
+        train(config, data, tmp_path / "untouched")
+    run = RunDirectory(tmp_path / "run")
+    for position, threads in ((8, 2), (30, 1), (42, 2)):
+        child = warm.start(run.path, config.changed(threads=threads))
+        while not run.finished and _position(run) < position:
+            time.sleep(0.001)
+        os.kill(child, signal.SIGKILL)
+        warm.status()
+    child = warm.start(run.path, config)
+    assert warm.status() == 0
+    assert toy.results(run.path) == toy.results(tmp_path / "untouched")
+
+
+def _position(run: RunDirectory) -> int:
+    """Of the newest checkpoint, by its name."""
+    return max((int(path.name.partition(".")[0]) for path in run.checkpoints.paths()), default=-1)
+
+
 def test_the_command_line_killed_from_its_very_start_on_is_resumed_as_well(data_file, untouched, tmp_path):
     directory, file = tmp_path / "run", tmp_path / "config.toml"
     file.write_text(write_config(CONFIG))
     command = [Path(sys.executable).with_name("gemsnn"), "train", "--data", data_file, "--out", directory]
-    command += ["--config", file, "--resume", "--no-tensorboard"]
+    command += ["--config", file, "--resume"]
     for wanted in ("lock", "metrics.jsonl"):  # killed as soon as there is a file of this name
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         while not (directory / wanted).exists() and process.poll() is None:

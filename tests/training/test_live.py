@@ -13,7 +13,8 @@ from numba.core import event as numba_events
 import gemsnn
 from gemsnn import ConfigError, DataError, ShapeError
 from gemsnn.events import EVENT_DTYPE, Preprocessing
-from gemsnn.inference import AnytimePrediction, Confident, Verdict, recording_key
+from gemsnn.inference import DECODERS as DECODERS_BY_NAME
+from gemsnn.inference import Confident, Verdict, recording_key
 from gemsnn.model.network import readout_circuits
 from gemsnn.training import DecoderSettings, Model, load_model, save_model
 
@@ -39,11 +40,6 @@ def some_events(n=300, seed=0):
     events["x"], events["y"] = rng.integers(0, 6, n), rng.integers(0, 5, n)
     events["t"], events["p"] = np.sort(rng.integers(0, 12_000, n)), rng.integers(0, 2, n)
     return events
-
-
-def one(anytime):
-    """The only one of an array of one sequence."""
-    return AnytimePrediction(*(values[0] for values in anytime))
 
 
 def assert_equal_numbers(answers, anytime, classes):
@@ -76,7 +72,7 @@ def test_with_the_key_of_the_recording_the_last_answer_is_that_of_predict(decode
         for inputs in recording:
             answer = live.step(inputs)
         found = model.predict([recording])
-        assert answer.label == model.classes[found.classes[0]]
+        assert answer.label == found.label[0]
         np.testing.assert_array_equal(answer.probabilities, found.probabilities[0])
 
 
@@ -86,7 +82,7 @@ def test_events_as_they_come_give_the_answers_of_the_whole_recording(size):
     live = model.stream(key=3)
     answers = [answer for part in np.array_split(events, range(size, 300, size)) for answer in live.feed(part)]
     answers += live.finish()
-    assert_equal_numbers(answers, one(model.predict_anytime(model.bin(events), keys=[3])), model.classes)
+    assert_equal_numbers(answers, model.predict_anytime(events, keys=[3]), model.classes)
     assert [answer.time_us for answer in answers] == [events["t"][0] + 1000 * t for t in range(1, 16)]
     assert [answer.ended for answer in answers] == [False] * 14 + [True]
     assert not live.finish()
@@ -109,19 +105,12 @@ def test_a_source_without_ends_is_cut_into_recordings_when_asked():
     events["t"] += np.repeat([0, 40_000, 80_000], 300)
     once = list(model.stream().follow([events]))
     assert [answer.step for answer in once] == list(range(1, 16))  # what comes after the last step is left out
-    again = list(model.stream().follow(np.array_split(events, 11), again=True))
+    again = [one for one in model.stream().follow(np.array_split(events, 11), again=True) if not one.nothing]
     assert [answer.step for answer in again] == list(range(1, 16)) * 3
     parts = np.array_split(events, 3)
     expected = model.predict_anytime([model.bin(part) for part in parts], keys=[0, 1, 2])
     for n, anytime in enumerate(expected):
         assert_equal_numbers(again[15 * n : 15 * n + 15], anytime, model.classes)
-
-
-def test_when_it_is_sure_the_next_event_begins_the_next_recording():
-    model = make(K=10)
-    answers = list(model.stream(stop=0.0).follow([some_events()], again=True))
-    assert len(answers) > 8
-    assert all(answer.stop and answer.step == 1 for answer in answers)
 
 
 def test_without_events_there_is_no_recording_in_a_source():
@@ -140,7 +129,7 @@ def test_an_endless_stream_goes_on_after_the_last_step():
     answers = [*live.feed(events), *live.finish()]
     inputs = CHOICE.model_copy(update={"n_steps": None}).bin(events)
     assert len(inputs) > 100
-    assert_equal_numbers(answers, one(model.predict_anytime(inputs, keys=[0])), model.classes)
+    assert_equal_numbers(answers, model.predict_anytime(inputs, keys=[0]), model.classes)
 
 
 def test_late_events_are_counted_over_all_recordings():
@@ -170,11 +159,11 @@ def test_steps_end_with_finish_as_well():
 class Ending:
     """Keeps all classes until the end, and the last one then."""
 
-    def start(self, n_classes):
-        return tuple(range(n_classes))
+    def start(self, shape):
+        return np.ones(shape, dtype=bool)
 
     def update(self, state, step, probabilities, ended=False):
-        state = state[-1:] if ended else state
+        state = state & (np.arange(state.shape[-1]) == state.shape[-1] - 1) if ended else state
         return state, Verdict(ended, state)
 
 
@@ -192,7 +181,7 @@ def test_it_stops_when_the_answers_in_bulk_do(confidence, min_steps):
             continue
         live.reset(key=n)
         answers = [live.step(inputs) for inputs in recording]
-        expected = one(model.predict_anytime(recording, keys=[n])).stop(confidence, min_steps)
+        expected = model.predict_anytime(recording, keys=[n]).stop(confidence, min_steps)
         if live.decision is None:
             assert expected.steps == len(recording)
             assert not any(answer.stop for answer in answers)
@@ -239,7 +228,7 @@ def test_a_stream_changes_neither_the_model_nor_what_it_is_given():
     live = model.stream(learning=True, rule=gemsnn.GEM())
     for x in inputs:
         live.step(x)
-        live.learn("up")
+        live.teach("up")
     assert model.parameters == before
     np.testing.assert_array_equal(inputs, RECORDINGS[0])
 
@@ -272,7 +261,7 @@ def test_a_model_from_a_file_streams_the_same_numbers(tmp_path):
 def test_a_fitted_classifier_streams_and_its_read_out_can_be_changed():
     X, y = toy.examples()
     y = np.array(["two", "five", "seven"] * 16)
-    classifier = gemsnn.SpikingClassifier(n_hidden=6, epochs=2, inference_compartments=3).fit(X, y)
+    classifier = gemsnn.SpikingClassifier(n_hidden=6, schedule={"epochs": 2}, inference_compartments=3).fit(X, y)
     live = classifier.stream(key=recording_key(X[0]))
     for inputs in X[0]:
         answer = live.step(inputs)
@@ -290,11 +279,11 @@ def test_a_fitted_classifier_streams_and_its_read_out_can_be_changed():
 
 def test_decoder_and_compartments_can_be_chosen():
     model = make()
-    for live in (model.stream("vote", 2), model.stream(DecoderSettings(kind="vote", compartments=2))):
+    for live in (model.stream("vote", 2), model.stream(decoder=DECODERS_BY_NAME["vote"], compartments=2)):
         assert (live.decoder.name, live.n_compartments) == ("vote", 2)
     with pytest.raises(ConfigError, match="unknown decoder"):
         model.stream("votes")
-    with pytest.raises(ConfigError, match="compartments must be a whole number"):
+    with pytest.raises(ConfigError, match="compartments = 0: must be a whole number"):
         model.stream(compartments=0)
     with pytest.raises(ConfigError, match="key must be a whole number"):
         model.stream(key=-1)
@@ -320,7 +309,9 @@ def test_a_model_of_spike_patterns_has_no_class_to_name():
 
 def trained(**settings):
     X, y = toy.examples()
-    classifier = gemsnn.SpikingClassifier(n_hidden=6, epochs=1, learning_rate=1e-2, random_state=3, **settings)
+    classifier = gemsnn.SpikingClassifier(
+        **toy.arguments(n_hidden=6, epochs=1, learning_rate=1e-2, random_state=3, **settings)
+    )
     return classifier.fit(X[:24], y[:24]), X[24:30], y[24:30]
 
 
@@ -330,33 +321,59 @@ def test_teaching_step_by_step_is_learning_on(rule):
 
     Means of the traces move at other times in a stream, which does not know when a recording ends.
     """
-    classifier, X, y = trained(rule=rule, n_compartments=2, mean_free=False)
+    classifier, X, y = trained(rule=rule, n_compartments=2, mean_free=False, nothing_share=0)
     live = classifier.stream(learning=True)
     for recording, label in zip(X, y, strict=True):
+        live.teach(label)
         for inputs in recording:
             live.step(inputs)
-            live.learn(label)
         live.reset()
     classifier.partial_fit(X, y)
     for mine, theirs in zip(vars(live.parameters).values(), vars(classifier.parameters_).values(), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_answers_are_those_of_the_weights_before_the_recording_and_reset_takes_the_new_ones():
-    classifier, X, y = trained()
-    live = classifier.stream(learning=True, key=7)
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("kind", ["once", "beside"])
+def test_while_learning_answers_are_those_of_the_weights_before_each_step(decoder, kind):
+    classifier, X, y = trained(visible_memory=kind == "beside")
+    model = classifier.model_
+    live = model.stream(decoder, learning=True, key=7)
+    how = {"decoder": decoder, "seed": model.seed}
     for n, (recording, label) in enumerate(zip(X, y, strict=True)):
-        expected = gemsnn.predict_anytime(
-            classifier.network_, live.parameters, recording, 1, seed=classifier.model_.prediction_seed, keys=[7 + n]
-        )
-        for t, inputs in enumerate(recording):
-            np.testing.assert_array_equal(live.step(inputs).probabilities, expected.probabilities[0, t])
-            live.learn(label)
+        before = live.parameters
+        whole = gemsnn.predict_anytime(model.network, before, recording, 1, keys=[7 + n], **how)
+        live.teach(label if n % 2 else None)
+        answers = [live.step(inputs).probabilities for inputs in recording]
+        same = slice(1) if n % 2 and kind == "once" else slice(None)  # nothing has been learned at the first step
+        np.testing.assert_allclose(answers[same], whole.probabilities[0, same], rtol=1e-4, atol=1e-6)
         live.reset()
-    assert live.parameters != classifier.parameters_
+        assert (live.parameters != before) == bool(n % 2)
 
 
-def test_steps_that_nobody_teaches_are_run_through_by_the_learner():
+def test_with_a_learning_rate_of_0_the_answers_are_those_of_prediction():
+    """So that targets never leak into answers, however visible neurons are clamped."""
+    classifier, X, y = trained()
+    model = classifier.model_
+    for decoder in DECODERS:
+        live = model.stream(decoder, 4, rule=gemsnn.Feedback(0.0), key=3)
+        live.teach(y[0])
+        answers = [live.step(inputs) for inputs in X[0]]
+        whole = gemsnn.predict_anytime(
+            model.network, model.parameters, X[0], 4, decoder=decoder, seed=model.seed, keys=[3]
+        )
+        np.testing.assert_allclose([a.probabilities for a in answers], whole.probabilities[0], rtol=1e-4, atol=1e-6)
+        assert [a.hidden_spikes for a in answers] == whole.hidden_spikes[0].tolist()
+
+
+def test_the_network_runs_once_while_it_learns_and_answers():
+    classifier, _, _ = trained()
+    live = classifier.stream(learning=True)
+    assert live._stepwise._runners == []
+
+
+@pytest.mark.parametrize("by", ["teach", "step"])
+def test_it_learns_from_steps_with_a_target_and_runs_through_the_others(by):
     classifier, X, _ = trained()
     model = classifier.model_
     live = model.stream(learning=True)
@@ -364,9 +381,12 @@ def test_steps_that_nobody_teaches_are_run_through_by_the_learner():
     by_hand = gemsnn.Stream(model.network, model.parameters, rule, 1, model.seed, example=position, means=model.means)
     target = np.array([0, 1, 0])
     for t, inputs in enumerate(X[0]):
-        live.step(inputs)
-        if t % 3 == 1:
-            live.learn(target if t % 2 else 5)
+        taught = (target if t % 2 else 5) if t % 3 == 1 else None
+        if by == "teach":
+            live.teach(taught)
+            live.step(inputs)
+        else:
+            live.step(inputs, taught)
         by_hand.step(inputs, target if t % 3 == 1 else None)
     live.reset()
     assert live.parameters == by_hand.parameters
@@ -374,19 +394,16 @@ def test_steps_that_nobody_teaches_are_run_through_by_the_learner():
 
 def test_what_cannot_be_learned_is_told():
     classifier, X, _ = trained()
-    with pytest.raises(ConfigError, match=r"only predicts; make one that learns with stream\(learning=True\)"):
-        classifier.stream().learn(2)
+    for teach in (lambda live: live.teach(2), lambda live: live.step(X[0][0], 2)):
+        with pytest.raises(ConfigError, match=r"only predicts; make one that learns with stream\(learning=True\)"):
+            teach(classifier.stream())
     live = classifier.stream(learning=True)
-    with pytest.raises(DataError, match="there is no step to learn from"):
-        live.learn(2)
-    live.step(X[0][0])
     with pytest.raises(DataError, match="9 is none of the classes 2, 5, 7"):
-        live.learn(9)
+        live.teach(9)
     with pytest.raises(ShapeError, match="target_t has shape"):
-        live.learn([0, 1])
-    live.learn(2)
-    with pytest.raises(DataError, match="there is no step to learn from"):
-        live.learn(2)
+        live.step(X[0][0], [0, 1])
+    with pytest.raises(ConfigError, match=r"compartments = 1, rule\."):
+        classifier.stream(rule=gemsnn.IW())
 
 
 def test_a_model_that_does_not_say_its_rule_wants_one():
@@ -394,8 +411,7 @@ def test_a_model_that_does_not_say_its_rule_wants_one():
     with pytest.raises(ConfigError, match=r"does not say by which rule it learned .*: give rule="):
         model.stream(learning=True)
     live = model.stream(rule=gemsnn.MB(0.01))
-    live.step(RECORDINGS[0][0])
-    live.learn("left")
+    live.step(RECORDINGS[0][0], "left")
 
 
 # ---- a stream may go on for ever
@@ -422,8 +438,8 @@ def test_a_long_stream_takes_constant_memory_collects_no_garbage_and_compiles_no
 
     def run(n):
         for answer in live.follow(some_more(n)):
-            if learning and answer.step % 3:
-                live.learn("left")
+            if learning:
+                live.teach("left" if answer.step % 3 else None)
 
     def note(phase, about):
         if phase == "stop":
@@ -460,7 +476,7 @@ from gemsnn.training import DecoderSettings, Model
 
 def ready():
     kernels = [thing for thing in gc.get_objects() if isinstance(thing, Dispatcher)]
-    ours = [(one.py_func, one.signatures) for one in kernels if "gemsnn" in one.py_func.__module__]
+    ours = [(one.py_func, one.signatures) for one in kernels if "gemsnn" in (one.py_func.__module__ or "")]
     return {f"{kernel.__module__}.{kernel.__qualname__}": told for kernel, told in ours}
 
 network = gemsnn.Network.fully_connected(6, 4, 2, readout="winner-take-all")
@@ -471,7 +487,7 @@ before = ready()
 events = np.zeros(500, EVENT_DTYPE)
 events["t"] = np.arange(500) * 70
 for answer in live.follow([events[:200], events[200:]]):
-    live.learn("a")
+    live.teach("a")
 live.reset()
 live.feed(events)
 after = ready()

@@ -13,7 +13,7 @@ import pytest
 
 import gemsnn
 from gemsnn import ConfigError, ShapeError
-from gemsnn.training import ArrayData, ArrayExamples, RunDirectory, Trainer, TrainingConfig, train
+from gemsnn.training import ArrayData, ArrayExamples, RunDirectory, TrainingConfig, train, trainer_of
 
 FILES = ("final.safetensors", "metrics.jsonl", "summary.json")
 
@@ -52,7 +52,7 @@ def test_killed_and_resumed_it_ends_in_the_same_bits(kind, untouched, tmp_path):
 
 
 def test_what_was_given_is_what_is_trained(kind, untouched, tmp_path):
-    trainer = Trainer(
+    trainer = trainer_of(
         own_parts.CONFIG, own_parts.data(kind), network=own_parts.NETWORK, parameters=own_parts.PARAMETERS
     )
     assert trainer.state.parameters == own_parts.PARAMETERS
@@ -104,15 +104,16 @@ def test_what_is_learned_is_the_target_of_each_kind():
     """One example, one step of learning by hand."""
     for kind in ("classes", "labels", "patterns"):
         data = own_parts.data(kind)
-        trainer = Trainer(own_parts.CONFIG, data, network=own_parts.NETWORK, parameters=own_parts.PARAMETERS)
-        index = trainer._next_index()
+        config = own_parts.CONFIG.changed(nothing_share=0)
+        trainer = trainer_of(config, data, network=own_parts.NETWORK, parameters=own_parts.PARAMETERS)
+        index = int(trainer.upcoming[0])
         T = int(data.train.lengths[index])
         wanted = {
             "classes": lambda i=index, T=T: np.tile(np.arange(3) == own_parts.CLASSES[i], (T, 1)),
             "labels": lambda i=index, T=T: np.tile(own_parts.LABELS[i], (T, 1)),
             "patterns": lambda i=index, T=T: own_parts.PATTERNS[i],
         }[kind]()
-        rule = own_parts.CONFIG.rule_at(0, trainer.total)
+        rule = own_parts.CONFIG.schedule.rule_at(own_parts.CONFIG.rule, 0, trainer.total)
         expected = gemsnn.learn(
             own_parts.NETWORK, own_parts.PARAMETERS, rule, own_parts.SPIKES[index], wanted,
             own_parts.CONFIG.n_compartments, own_parts.CONFIG.seed,
@@ -127,7 +128,7 @@ def test_spike_patterns_can_be_learned_and_validated_on():
     inputs = np.tile(np.arange(20)[:, None] % 4 == np.arange(12) % 4, (24, 1, 1))
     data = ArrayData(ArrayExamples(inputs, targets=patterns), classes=())
     config = TrainingConfig.make(n_hidden=4, rule={"learning_rate": 1e-2}, epochs=8, validation_fraction=0.25)
-    trainer, likelihoods = Trainer(config, data), []
+    trainer, likelihoods = trainer_of(config, data), []
 
     class Noting:
         def learned(self, trainer, event, /):

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
+from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order, stream
 
 
 @given(n=st.integers(0, 50), seed=st.integers(0, 2**63 - 1), epoch=st.integers(0, 1000))
@@ -15,6 +15,13 @@ def test_orders_differ_between_epochs_and_seeds_and_depend_on_nothing_else():
     assert np.array_equal(order, epoch_order(100, 3, 5))
     assert not np.array_equal(order, epoch_order(100, 3, 6))
     assert not np.array_equal(order, epoch_order(100, 4, 5))
+
+
+def test_no_seed_however_large_shares_the_draws_of_another():
+    uses = [(seed + high * 2**32, purpose) for seed in (0, 3) for high in (0, 1, 7) for purpose in Purpose]
+    draws = [tuple(stream(seed, purpose, *key).random(2)) for seed, purpose in uses for key in ((), (1,), (7, 1))]
+    assert len(set(draws)) == len(draws)
+    assert len({derived_seed(seed, purpose) for seed, purpose in uses}) == len(uses)
 
 
 def test_every_order_is_equally_likely():

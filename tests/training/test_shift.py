@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
+import toy
 
 import gemsnn
 from gemsnn.errors import ConfigError
 from gemsnn.events import Preprocessing
-from gemsnn.training import ArrayData, ArrayExamples, Trainer, TrainingConfig
+from gemsnn.model.spike_list import SpikeList
+from gemsnn.training import ArrayData, ArrayExamples, TrainingConfig, trainer_of
+from gemsnn.training.from_settings import augmentation_of
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.shift import Shift, moved
+
+
+def listed(spikes: np.ndarray) -> SpikeList:
+    return SpikeList.from_array(spikes, "spikes")
 
 
 def dot(row: int, column: int, planes: int = 1) -> np.ndarray:
@@ -25,37 +33,42 @@ def dot(row: int, column: int, planes: int = 1) -> np.ndarray:
 @pytest.mark.parametrize("planes", [1, 2])
 @pytest.mark.parametrize(("down", "right"), [(0, 0), (1, 0), (-2, 1), (0, -1), (2, -1)])
 def test_a_spike_moves_by_rows_and_columns_in_every_plane(planes: int, down: int, right: int) -> None:
-    np.testing.assert_array_equal(moved(dot(2, 1, planes), (5, 4), down, right), dot(2 + down, 1 + right, planes))
+    found = moved(listed(dot(2, 1, planes)), (5, 4), down, right)
+    np.testing.assert_array_equal(found.to_array(20 * planes), dot(2 + down, 1 + right, planes))
 
 
 def test_what_leaves_the_grid_is_lost_and_does_not_come_in_at_the_other_side() -> None:
-    assert moved(dot(4, 1), (5, 4), 1, 0).sum() == moved(dot(2, 0), (5, 4), 0, -1).sum() == 0
-    full = np.ones((1, 20), dtype=np.uint8)
-    np.testing.assert_array_equal(moved(full, (5, 4), -1, 2).reshape(5, 4), np.outer([1, 1, 1, 1, 0], [0, 0, 1, 1]))
+    assert not len(moved(listed(dot(4, 1)), (5, 4), 1, 0).spikes)
+    assert not len(moved(listed(dot(2, 0)), (5, 4), 0, -1).spikes)
+    full = moved(listed(np.ones((1, 20), dtype=np.uint8)), (5, 4), -1, 2).to_array(20)
+    np.testing.assert_array_equal(full.reshape(5, 4), np.outer([1, 1, 1, 1, 0], [0, 0, 1, 1]))
 
 
 def test_every_displacement_comes_up_alike_and_follows_from_seed_and_position() -> None:
-    shift = Shift(TrainingConfig.make(shift=1, grid=(5, 4), seed=3), 20)
-    places = [int(np.flatnonzero(shift(dot(2, 1), position)[0])[0]) for position in range(1800)]
+    shift, one = Shift(1, (5, 4)), listed(dot(2, 1))
+    places = [int(shift.moved(one, 3, example).spikes["index"][0]) for example in range(1800)]
     counts = Counter(places)
     assert set(counts) == {row * 4 + column for row in (1, 2, 3) for column in (0, 1, 2)}
     # 200 each are expected, with a standard deviation of 13.3: 5 of these for the worst of nine is 5e-6 by chance.
     assert max(abs(count - 200) for count in counts.values()) < 67
-    again = Shift(TrainingConfig.make(shift=1, grid=(5, 4), seed=3), 20)
-    assert [int(np.flatnonzero(again(dot(2, 1), position)[0])[0]) for position in range(50)] == places[:50]
-    other = Shift(TrainingConfig.make(shift=1, grid=(5, 4), seed=4), 20)
-    assert [int(np.flatnonzero(other(dot(2, 1), position)[0])[0]) for position in range(50)] != places[:50]
+    assert [int(shift.moved(one, 3, example).spikes["index"][0]) for example in range(50)] == places[:50]
+    assert [int(shift.moved(one, 4, example).spikes["index"][0]) for example in range(50)] != places[:50]
 
 
 def test_a_camera_of_some_size_moves_by_two_pixels_unless_told_otherwise() -> None:
     camera = Preprocessing(sensor_size=(16, 20), bin_us=1000, n_steps=2, polarity="separate")
-    assert Shift(TrainingConfig.make(), camera.n_inputs, camera.grid).largest == 2
-    assert Shift(TrainingConfig.make(shift=0), camera.n_inputs, camera.grid).largest == 0
-    assert Shift(TrainingConfig.make(preset="paper"), camera.n_inputs, camera.grid).largest == 0
     small = Preprocessing(sensor_size=(15, 20), bin_us=1000, n_steps=2)
-    assert Shift(TrainingConfig.make(), small.n_inputs, small.grid).largest == 0
-    assert Shift(TrainingConfig.make(), 400).largest == 0  # arrays, of which nothing is known
-    assert Shift(TrainingConfig.make(grid=(20, 20)), 400).largest == 2
+
+    def of(preprocessing: Preprocessing | None, **settings: Any) -> tuple:
+        n_inputs = 400 if preprocessing is None else preprocessing.n_inputs
+        examples = ArrayExamples(np.zeros((1, 2, n_inputs), dtype=np.uint8), np.zeros(1, dtype=np.int64))
+        data = ArrayData(examples, [0, 1], preprocessing=preprocessing)
+        return augmentation_of(TrainingConfig.make(**{"nothing_share": 0, **settings}), data)
+
+    assert of(camera) == (Shift(2, (20, 16)),)
+    assert of(camera, shift=0) == of(camera, preset="paper") == of(small) == ()
+    assert of(None) == ()  # arrays, of which nothing is known
+    assert of(None, grid=(20, 20)) == (Shift(2, (20, 20)),)
 
 
 @pytest.mark.parametrize(
@@ -70,21 +83,22 @@ def test_what_cannot_be_is_refused_before_training(settings: dict, message: str)
     X, y = np.zeros((4, 3, 20), dtype=np.uint8), np.array([0, 1, 0, 1])
     data = ArrayData(ArrayExamples(X, y), [0, 1])
     with pytest.raises(ConfigError, match=message):
-        Trainer(TrainingConfig.make(validation_fraction=0.0, n_hidden=1, **settings), data)
+        trainer_of(TrainingConfig.make(validation_fraction=0.0, n_hidden=1, **settings), data)
     with pytest.raises(ConfigError, match=message):
-        gemsnn.SpikingClassifier(n_hidden=1, **settings).fit(X, y)
+        gemsnn.SpikingClassifier(n_hidden=1, **toy.arguments(**settings)).fit(X, y)
     with pytest.raises(ConfigError, match=message):
-        gemsnn.SpikingClassifier(n_hidden=1, **settings).partial_fit(X, y, classes=[0, 1])
+        gemsnn.SpikingClassifier(n_hidden=1, **toy.arguments(**settings)).partial_fit(X, y, classes=[0, 1])
 
 
 def test_learning_is_shown_moved_examples_and_nothing_else_is() -> None:
     rng = np.random.default_rng(0)
     X, y = (rng.random((12, 10, 20)) < 0.3).astype(np.uint8), np.arange(12) % 2
     moving, still = (
-        gemsnn.SpikingClassifier(n_hidden=4, learning_rate=1e-2, shift=shift, grid=(5, 4)) for shift in (1, 0)
+        gemsnn.SpikingClassifier(**toy.arguments(n_hidden=4, learning_rate=1e-2, shift=shift, grid=(5, 4)))
+        for shift in (1, 0)
     )
-    shift = Shift(TrainingConfig.make(shift=1, grid=(5, 4)), 20)
-    by_hand = np.stack([shift(example, position) for position, example in enumerate(X)])
+    shift = Shift(1, (5, 4))
+    by_hand = np.stack([shift.moved(listed(one), 0, n).to_array(20) for n, one in enumerate(X)]).astype(np.uint8)
     assert (by_hand != X).any()
     moving.partial_fit(X, y, classes=[0, 1])
     still.partial_fit(by_hand, y, classes=[0, 1])
@@ -98,20 +112,29 @@ def test_a_run_shows_an_example_elsewhere_in_each_epoch_and_measures_it_where_it
     seen: list[np.ndarray] = []
 
     class Watched(ArrayExamples):
-        def __getitem__(self, index: int, /) -> np.ndarray:
-            seen.append(super().__getitem__(index))
-            return seen[-1]
+        def load(self, index: int, /) -> tuple:
+            seen.append(self.spikes[index])
+            return super().load(index)
 
     data = ArrayData(Watched(X, y), [0, 1], ArrayExamples(X, y))
-    config = TrainingConfig.make(n_hidden=4, n_compartments=2, epochs=2, validation_fraction=0.0, shift=1, grid=(5, 4))
-    trainer, shift = Trainer(config, data), Shift(config, 20)
+    config = TrainingConfig.make(
+        n_hidden=4,
+        n_compartments=2,
+        epochs=2,
+        validation_fraction=0.0,
+        shift=1,
+        grid=(5, 4),
+        nothing_share=0,
+        rule={"learning_rate": 1e-3},
+    )
+    trainer, shift = trainer_of(config, data), Shift(1, (5, 4))
     parameters, means = trainer.state.parameters, gemsnn.TraceMeans.zero(trainer.network)
     seen.clear()  # the first example is looked at for its width
     for position in range(12):
         trainer.learn_next()
-        shown = shift(seen[position], position)
+        shown = shift.moved(listed(seen[position]), config.seed, position).to_array(20)
         target = np.repeat(np.eye(2, dtype=np.uint8)[[y[(seen[position] == X).all(axis=(1, 2))][0]]], 10, axis=0)
-        rule = config.rule_at(position, 12)
+        rule = config.schedule.rule_at(config.rule, position, 12)
         parameters = gemsnn.learn(
             trainer.network, parameters, rule, shown, target, 2, seed=config.seed, example=position, means=means
         ).parameters

@@ -9,7 +9,7 @@ import gemsnn
 from gemsnn import ConfigError, DataError, Parameters
 from gemsnn.events import open_prepared, write_prepared
 from gemsnn.inference import class_patterns
-from gemsnn.training import ArrayData, ArrayExamples, Trainer
+from gemsnn.training import ArrayData, ArrayExamples, trainer_of
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out
 from gemsnn.training.trainer import DivergenceWarning, Progress, TrainingState
 
@@ -23,7 +23,7 @@ def plain_loop(config, data):
     means = gemsnn.TraceMeans.zero(network)
     for epoch in range(config.epochs):
         for index in training[epoch_order(len(training), config.seed, epoch)]:
-            rule = config.rule_at(len(weights), total)
+            rule = config.schedule.rule_at(config.rule, len(weights), total)
             target = patterns[data.train.labels[index]]
             result = gemsnn.learn(
                 network,
@@ -69,38 +69,105 @@ class Noting:
     ],
 )
 def test_the_trainer_learns_what_a_plain_loop_learns_to_the_bit(data, changes):
-    config, noting = toy.config(**changes), Noting()
-    assert Trainer(config, data).run(noting)
+    config, noting = toy.config(nothing_share=0, **changes), Noting()
+    assert trainer_of(config, data).run(noting)
     expected = plain_loop(config, data)
     assert noting.weights[-1] == expected[-1]
     assert all(found == wanted for found, wanted in zip(noting.weights, expected, strict=True))
 
 
-def test_another_number_of_threads_gives_the_same_bits(data):
-    one, two = Trainer(toy.config(), data), Trainer(toy.config(threads=2), data)
-    one.run()
-    two.run()
-    assert one.state.parameters == two.state.parameters
-    assert one.state.progress == two.state.progress
+GRAPHS = {"event": {}, "sparse": {"topology": {"kind": "random", "density": 0.4}, "synaptic_filter": {"duration": 20}}}
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("rule", gemsnn.rules.RULES)
+def test_another_number_of_threads_gives_the_same_bits(data, rule, graph):
+    """With batches of 7, 7, 7, 7 and 2 examples, which an average and an evaluation come in between."""
+    config = toy.config(batch_size=7, rule=rule, average_last=0.5, n_compartments=3, **GRAPHS[graph])
+    trainers = [trainer_of(config.changed(threads=threads), data) for threads in (1, 2, 3, 8)]
+    for trainer in trainers:
+        trainer.run()
+    one, *others = trainers
+    for other in others:
+        assert other.state.parameters == one.state.parameters
+        assert other.parameters() == one.parameters()
+        assert other.state.progress == one.state.progress
+
+
+def test_a_batch_is_learned_from_the_same_weights_and_its_changes_are_added(data):
+    config, noting = toy.config(batch_size=8, dtype="float64", epochs=2, nothing_share=0), Noting()
+    trainer = trainer_of(config, data)
+    parameters, means = trainer.state.parameters.copy(), gemsnn.TraceMeans.zero(trainer.network)
+    patterns, lengths = class_patterns(3, data.n_steps), []
+    order = trainer.partition.training
+    for epoch in range(2):
+        shown = order[epoch_order(len(order), config.seed, epoch)]
+        for start in range(0, len(shown), 8):
+            batch, position = shown[start : start + 8], epoch * len(shown) + start
+            rule = config.schedule.rule_at(config.rule, position, trainer.total)
+            sums, seen = parameters.copy(), means
+            for n, index in enumerate(batch):
+                inputs, target = data.train[index], patterns[data.train.labels[index]]
+                result = gemsnn.learn(
+                    trainer.network, parameters, rule, inputs, target, 2, config.seed, example=position + n, means=means
+                ).parameters
+                for name in ("synaptic", "somatic", "bias"):
+                    getattr(sums, name)[...] += getattr(result, name) - getattr(parameters, name)
+                seen = seen.after(trainer.network, inputs)
+            parameters, means = sums, seen
+            lengths.append(len(batch))
+    trainer.run(noting)
+    assert [event.examples for event in noting.examples] == lengths == [8, 8, 8, 6] * 2
+    assert trainer.state.means.count == 60
+    np.testing.assert_array_equal(trainer.state.means.value, means.value)
+    for name in ("synaptic", "somatic", "bias"):
+        np.testing.assert_allclose(getattr(trainer.state.parameters, name), getattr(parameters, name), rtol=1e-9)
+
+
+def test_evaluations_and_averages_come_at_the_ends_of_batches(data):
+    config, noting = toy.config(batch_size=8, average_last=0.5), Noting()
+    trainer = trainer_of(config, data)
+    trainer.run(noting)
+    ends = [event.position for event in noting.examples]
+    assert ends == [8, 16, 24, 30, 38, 46, 54, 60]
+    # every 10 examples, and at the end
+    assert [event.record["position"] for event in noting.evaluations] == [16, 24, 30, 46, 54, 60]
+    assert trainer.n_evaluations == 6
+    assert trainer.state.progress.averaged == 4  # after 38, 46, 54 and 60
+    mean = np.mean([weights.bias.astype(np.float64) for weights in noting.weights[-4:]], axis=0)
+    np.testing.assert_allclose(trainer.parameters().bias, mean, rtol=1e-6)
+    told = [event.record["train"]["examples"] for event in noting.evaluations]
+    assert told == [16, 8, 6, 16, 8, 6]
+    assert noting.evaluations[0].record["train"]["log_likelihood"] == pytest.approx(
+        np.mean([event.log_likelihood for event in noting.examples[:2]])
+    )
+
+
+def test_a_batch_larger_than_the_data_is_an_epoch(data):
+    noting = Noting()
+    trainer = trainer_of(toy.config(batch_size=500, epochs=3, max_time_samples=70 * toy.N_STEPS), data)
+    trainer.run(noting)
+    assert [event.position for event in noting.examples] == [30, 60, 70]
 
 
 def test_another_seed_gives_another_model(data):
-    one, other = Trainer(toy.config(epochs=1), data), Trainer(toy.config(epochs=1, seed=1), data)
+    one, other = trainer_of(toy.config(epochs=1), data), trainer_of(toy.config(epochs=1, seed=1), data)
     one.run()
     other.run()
     assert one.state.parameters != other.state.parameters
 
 
-def test_a_stopped_run_goes_on_from_its_state_alone(data):
-    config = toy.config(average_last=0.5)
-    whole = Trainer(config, data)
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_a_stopped_run_goes_on_from_its_state_alone(data, batch_size):
+    config = toy.config(average_last=0.5, batch_size=batch_size)
+    whole = trainer_of(config, data)
     whole.run()
     for stop_at in (1, 13, 20, 21, 40):
-        first = Trainer(config, data)
+        first = trainer_of(config, data)
         assert not first.run(stop=lambda first=first, stop_at=stop_at: first.position >= stop_at)
         progress = Progress(**dataclasses.asdict(first.state.progress))
         state = TrainingState(first.state.parameters, progress, first.state.weight_sum, first.state.means)
-        second = Trainer(config, data, state)
+        second = trainer_of(config, data, state)
         assert second.run()
         assert second.parameters() == whole.parameters()
         assert second.state.progress == whole.state.progress
@@ -108,9 +175,9 @@ def test_a_stopped_run_goes_on_from_its_state_alone(data):
 
 def test_stopping_in_the_middle_of_an_evaluation_repeats_all_of_it(data):
     config = toy.config()
-    whole, noting = Trainer(config, data), Noting()
+    whole, noting = trainer_of(config, data), Noting()
     whole.run(noting)
-    trainer, again = Trainer(config, data), Noting()
+    trainer, again = trainer_of(config, data), Noting()
     trainer.run(again, stop=lambda: trainer.position == 10)
     assert trainer.evaluation_due
     assert not again.evaluations
@@ -123,9 +190,9 @@ def test_stopping_in_the_middle_of_an_evaluation_repeats_all_of_it(data):
 
 def test_evaluations_come_when_enough_time_samples_have_passed_and_at_the_end(data):
     noting = Noting()
-    trainer = Trainer(toy.config(eval_every=7 * toy.N_STEPS + 1), data)
+    trainer = trainer_of(toy.config(eval_every=7 * toy.N_STEPS + 1), data)
     trainer.run(noting)
-    n = len(trainer.training)
+    n = len(trainer.partition.training)
     due = [p for p in range(1, 2 * n + 1) if p * 20 // 141 > (p - 1) * 20 // 141]
     assert [event.record["position"] for event in noting.evaluations] == [*due, 2 * n]
     assert all(event.record["time_samples"] == 20 * event.record["position"] for event in noting.evaluations)
@@ -133,7 +200,7 @@ def test_evaluations_come_when_enough_time_samples_have_passed_and_at_the_end(da
 
 def test_evaluations_can_be_asked_for_at_chosen_points(data):
     noting = Noting()
-    trainer = Trainer(toy.config(eval_every=None, eval_at=(1, 100, 101, 140), epochs=1), data)
+    trainer = trainer_of(toy.config(eval_every=None, eval_at=(1, 100, 101, 140), epochs=1), data)
     left = []
     trainer.run(noting, stop=lambda: left.append(trainer.evaluations_left))
     assert [event.record["position"] for event in noting.evaluations] == [1, 5, 6, 7, 30]
@@ -142,13 +209,13 @@ def test_evaluations_can_be_asked_for_at_chosen_points(data):
 
 def test_by_default_there_is_an_evaluation_an_epoch(data):
     noting = Noting()
-    Trainer(toy.config(eval_every=None, epochs=3), data).run(noting)
+    trainer_of(toy.config(eval_every=None, epochs=3), data).run(noting)
     assert [event.record["epoch"] for event in noting.evaluations] == [1, 2, 3]
 
 
 def test_a_record_tells_how_learning_went_since_the_one_before(data):
     noting = Noting()
-    Trainer(toy.config(), data).run(noting)
+    trainer_of(toy.config(), data).run(noting)
     start = 0
     for event in noting.evaluations:
         since = noting.examples[start : event.record["position"]]
@@ -163,12 +230,12 @@ def test_figures_are_those_of_inference_and_metrics(data):
     """The evaluation, put together by hand from the rooms below."""
     extra = [{"kind": "likelihood", "compartments": 4}, {"kind": "vote", "compartments": 2}]
     config = toy.config(extra_decoders=extra, inference_compartments=3)
-    trainer = Trainer(config, data)
+    trainer = trainer_of(config, data)
     trainer.run(stop=lambda: trainer.position == 10)
     record = trainer.evaluate().record
     network, parameters = trainer.network, trainer.state.parameters
     splits = (
-        ("validation", data.train.read(trainer.validation), data.train.labels[trainer.validation]),
+        ("validation", data.train.read(trainer.partition.validation), data.train.labels[trainer.partition.validation]),
         ("test", data.test.read(np.arange(len(data.test))), data.test.labels),
     )
     for split, X, y in splits:
@@ -199,7 +266,7 @@ def test_the_likelihood_decoder_and_the_log_likelihood_may_come_from_one_run(dat
     records = []
     for settings in (shared, apart):
         config = toy.config(inference_compartments=settings.pop("compartments"), **settings)
-        trainer = Trainer(config, data)
+        trainer = trainer_of(config, data)
         trainer.run(stop=lambda trainer=trainer: trainer.position == 10)
         records.append(trainer.evaluate().record)
     assert records[0]["test"]["log_likelihood"] == pytest.approx(records[1]["test"]["log_likelihood"], rel=1e-6)
@@ -213,7 +280,7 @@ def test_the_likelihood_decoder_and_the_log_likelihood_may_come_from_one_run(dat
 @pytest.mark.parametrize("criterion", ["accuracy", "nll", "log_likelihood"])
 def test_the_best_model_is_the_first_with_the_best_validation_and_the_test_set_has_its_own(data, criterion):
     noting = Noting()
-    trainer = Trainer(toy.config(select_by=criterion, eval_every=3 * toy.N_STEPS), data)
+    trainer = trainer_of(toy.config(select_by=criterion, eval_every=3 * toy.N_STEPS), data)
     trainer.run(noting)
 
     def worth(record, split):
@@ -233,23 +300,23 @@ def test_the_best_model_is_the_first_with_the_best_validation_and_the_test_set_h
 def test_early_stopping_waits_as_long_as_patience_says(data):
     """Nothing changes at a learning rate of 0, so only the first evaluation is better than the one before."""
     noting = Noting()
-    trainer = Trainer(toy.config(rule={"learning_rate": 0}, patience=3, epochs=50), data)
+    trainer = trainer_of(toy.config(rule={"learning_rate": 0}, patience=3, epochs=50), data)
     assert trainer.run(noting)
     assert trainer.stopped_early
     assert [event.is_best for event in noting.evaluations] == [True, False, False, False]
 
 
 def test_without_patience_a_run_goes_to_its_end(data):
-    trainer = Trainer(toy.config(rule={"learning_rate": 0}), data)
+    trainer = trainer_of(toy.config(rule={"learning_rate": 0}), data)
     trainer.run()
     assert not trainer.stopped_early
-    assert trainer.position == trainer.total == 2 * len(trainer.training)
+    assert trainer.position == trainer.total == 2 * len(trainer.partition.training)
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0])
 def test_the_average_is_that_of_the_weights_over_the_last_part(data, share):
     noting = Noting()
-    trainer = Trainer(toy.config(average_last=share), data)
+    trainer = trainer_of(toy.config(average_last=share), data)
     trainer.run(noting)
     last = noting.weights[-round(share * trainer.total) :]
     for name in ("synaptic", "somatic", "bias"):
@@ -260,14 +327,14 @@ def test_the_average_is_that_of_the_weights_over_the_last_part(data, share):
 
 
 def test_averaging_leaves_learning_alone(data):
-    plain, averaging = Trainer(toy.config(), data), Trainer(toy.config(average_last=0.5), data)
+    plain, averaging = trainer_of(toy.config(), data), trainer_of(toy.config(average_last=0.5), data)
     plain.run()
     averaging.run()
     assert plain.state.parameters == averaging.state.parameters
 
 
 def test_without_self_memory_the_read_out_has_none(data):
-    trainer = Trainer(toy.config(visible_memory=False), data)
+    trainer = trainer_of(toy.config(visible_memory=False), data)
     trainer.run()
     assert (trainer.state.parameters.somatic[6:] == 0).all()
     assert (trainer.state.parameters.somatic[:6] != 0).any()
@@ -275,26 +342,26 @@ def test_without_self_memory_the_read_out_has_none(data):
 
 def test_training_learns(data):
     """Chance is 1/3."""
-    trainer = Trainer(toy.config(epochs=20, eval_every=None, validation_fraction=0.1), data)
+    trainer = trainer_of(toy.config(epochs=20, eval_every=None, validation_fraction=0.1), data)
     trainer.run()
     assert trainer.state.progress.last["test"]["accuracy"] >= 0.9
 
 
 def test_divergence_is_told_with_what_to_do(data):
     with pytest.raises(ConfigError, match=r"diverged at example \d+.*learning_rate below 1e\+38"):
-        Trainer(toy.config(rule={"learning_rate": 1e38}), data).run()
+        trainer_of(toy.config(rule={"learning_rate": 1e38}), data).run()
 
 
 def test_limits_keep_the_classes_in_proportion(data):
-    trainer = Trainer(toy.config(validation_limit=3, test_limit=6), data)
-    assert sorted(data.train.labels[trainer.validation]) == [0, 1, 2]
-    assert sorted(data.test.labels[trainer.test]) == [0, 0, 1, 1, 2, 2]
-    assert not set(trainer.validation) & set(trainer.training)
+    trainer = trainer_of(toy.config(validation_limit=3, test_limit=6), data)
+    assert sorted(data.train.labels[trainer.partition.validation]) == [0, 1, 2]
+    assert sorted(data.test.labels[trainer.partition.test]) == [0, 0, 1, 1, 2, 2]
+    assert not set(trainer.partition.validation) & set(trainer.partition.training)
 
 
 def test_what_there_is_no_data_for_is_not_evaluated(data):
     noting = Noting()
-    Trainer(toy.config(validation_fraction=0, test_limit=0), data).run(noting)
+    trainer_of(toy.config(validation_fraction=0, test_limit=0), data).run(noting)
     assert all(event.record["validation"] is None and event.record["test"] is None for event in noting.evaluations)
     assert not any(event.is_best or event.is_best_on_test for event in noting.evaluations)
 
@@ -303,7 +370,7 @@ def test_too_few_examples_to_hold_any_out_are_refused():
     spikes = np.zeros((2, 5, 3), dtype=bool)
     data = ArrayData(ArrayExamples(spikes, np.array([0, 1])), ["a", "b"])
     with pytest.raises(ConfigError, match=r"validation_fraction = 0\.2: with 2 training examples none can be held out"):
-        Trainer(toy.config(), data)
+        trainer_of(toy.config(), data)
     with pytest.raises(DataError, match="no training examples"):
         ArrayData(ArrayExamples(spikes[:0], np.zeros(0, dtype=np.int64)), ["a", "b"])
 
@@ -311,7 +378,7 @@ def test_too_few_examples_to_hold_any_out_are_refused():
 def test_a_prepared_file_without_training_examples_is_refused(tmp_path):
     write_prepared(tmp_path / "test.h5", *toy.examples(6), split=["test"] * 6)
     with open_prepared(tmp_path / "test.h5") as data, pytest.raises(DataError, match="no training examples"):
-        Trainer(toy.config(validation_fraction=0), data)
+        trainer_of(toy.config(validation_fraction=0), data)
 
 
 def test_arrays_and_a_prepared_file_give_the_same_model(data):
@@ -320,7 +387,7 @@ def test_arrays_and_a_prepared_file_give_the_same_model(data):
         data.classes,
         ArrayExamples(data.test.read(np.arange(len(data.test))), data.test.labels),
     )
-    from_file, from_arrays = Trainer(toy.config(), data), Trainer(toy.config(), arrays)
+    from_file, from_arrays = trainer_of(toy.config(), data), trainer_of(toy.config(), arrays)
     from_file.run()
     from_arrays.run()
     assert from_file.state.parameters == from_arrays.state.parameters
@@ -355,8 +422,8 @@ def test_the_file_is_never_held_in_memory(tmp_path):
         test_limit=0,
     )
     with open_prepared(path) as data:
-        Trainer(config, data).run()  # compile first; older Numba also leaves types behind, less than a megabyte
-        trainer = Trainer(config, data)
+        trainer_of(config, data).run()  # compile first; older Numba also leaves types behind, less than a megabyte
+        trainer = trainer_of(config, data)
         tracemalloc.start()
         trainer.run()
         peak = tracemalloc.get_traced_memory()[1]
@@ -368,7 +435,7 @@ def test_the_file_is_never_held_in_memory(tmp_path):
 def test_state_has_only_values_that_json_keeps(data):
     import json
 
-    trainer = Trainer(toy.config(), data)
+    trainer = trainer_of(toy.config(), data)
     trainer.run(stop=lambda: trainer.position == 25)
     progress = dataclasses.asdict(trainer.state.progress)
     assert json.loads(json.dumps(progress, allow_nan=False)) == progress
@@ -376,6 +443,6 @@ def test_state_has_only_values_that_json_keeps(data):
 
 
 def test_a_run_that_diverges_to_finite_numbers_says_so(data):
-    trainer = Trainer(toy.config(rule={"learning_rate": 1000.0}), data)
+    trainer = trainer_of(toy.config(rule={"learning_rate": 1000.0}), data)
     with pytest.warns(DivergenceWarning, match=r"diverged by example \d+: .* start anew with rule.learning_rate below"):
         trainer.run(stop=lambda: trainer.state.progress.evaluated > 0)

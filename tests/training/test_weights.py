@@ -10,7 +10,7 @@ import gemsnn
 from gemsnn import ConfigError, DataError
 from gemsnn.engine import ENGINES
 from gemsnn.events import open_prepared
-from gemsnn.training import ArrayData, ArrayExamples, RunDirectory, Trainer, TrainingConfig, read_config, train
+from gemsnn.training import ArrayData, ArrayExamples, RunDirectory, TrainingConfig, read_config, train, trainer_of
 from gemsnn.training.config import write_config
 
 
@@ -21,7 +21,7 @@ def weighted_data(weights=None, labels=None):
 
 
 def trained(data, **changes):
-    trainer = Trainer(toy.config(**changes), data)
+    trainer = trainer_of(toy.config(**changes), data)
     trainer.run()
     return trainer.parameters()
 
@@ -32,25 +32,25 @@ WEIGHTS = np.linspace(0.2, 2.0, 30)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_example_is_learned_with_its_weight_times_the_step_size(engine):
     """By a plain loop over either engine, up to what they differ by; the compiled one to the bit."""
-    config = toy.config(epochs=1, validation_fraction=0, dtype="float64", mean_free=False)
+    config = toy.config(epochs=1, validation_fraction=0, dtype="float64", mean_free=False, nothing_share=0)
     data = weighted_data(WEIGHTS)
-    trainer = Trainer(config, data)
+    trainer = trainer_of(config, data)
     parameters = config.initial_parameters(trainer.network)
     while not trainer.finished:
         if trainer.evaluation_due:
             trainer.evaluate()
             continue
         position = trainer.position
-        index = trainer._next_index()
+        index = int(trainer.upcoming[0])
         trainer.learn_next()
-        rule = config.rule_at(position, trainer.total)
+        rule = config.schedule.rule_at(config.rule, position, trainer.total)
         rule = dataclasses.replace(rule, learning_rate=rule.learning_rate * WEIGHTS[index])
         target = np.tile(np.eye(3)[index % 3], (toy.N_STEPS, 1))
         parameters = gemsnn.learn(
             trainer.network,
             parameters,
             rule,
-            data.train[index],
+            data.train.spikes[index],
             target,
             2,
             config.seed,
@@ -102,9 +102,9 @@ def test_a_run_does_not_go_on_with_other_weights(tmp_path):
 
 def test_an_example_of_weight_0_is_neither_learned_nor_validated_on():
     there = np.arange(30) % 4 != 1
-    trainer = Trainer(toy.config(), weighted_data(there))
-    assert there[trainer.training].all()
-    assert there[trainer.validation].all()
+    trainer = trainer_of(toy.config(), weighted_data(there))
+    assert there[trainer.partition.training].all()
+    assert there[trainer.partition.validation].all()
     X, _ = toy.examples(30)
     without = ArrayData(ArrayExamples(X[there].astype(np.uint8), np.arange(30)[there] % 3), ["left", "right", "up"])
     assert trained(weighted_data(there)) == trained(without)
@@ -124,16 +124,17 @@ def test_a_prepared_file_is_weighted_by_its_classes(tmp_path):
         train(toy.config(class_weight={"2": 0.0}), data, tmp_path / "run")
     model = RunDirectory(tmp_path / "run").load_model()
     assert model.about["config"]["class_weight"] == {"2": 0.0}
-    assert 0 not in model.predict(toy.examples(30)[0]).classes
+    assert 2 not in model.predict(toy.examples(30)[0]).label
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Trainer(toy.config(class_weight={"down": 1}), weighted_data()), ConfigError, "they are left, right"),
-        (lambda: Trainer(toy.config(), weighted_data(np.zeros(30))), DataError, "every weight is zero"),
-        (lambda: Trainer(toy.config(), weighted_data(np.full(30, np.inf))), DataError, "must be finite"),
-        (lambda: Trainer(toy.config(class_weight="balanced"), weighted_data(None, np.ones((30, 3), int))),
+        (lambda: trainer_of(toy.config(class_weight={"down": 1}), weighted_data()),
+         ConfigError, "they are left, right"),
+        (lambda: trainer_of(toy.config(), weighted_data(np.zeros(30))), DataError, "every weight is zero"),
+        (lambda: trainer_of(toy.config(), weighted_data(np.full(30, np.inf))), DataError, "must be finite"),
+        (lambda: trainer_of(toy.config(class_weight="balanced"), weighted_data(None, np.ones((30, 3), int))),
          ConfigError, "one class each"),
         (lambda: toy.config(class_weight={"left": True}), ConfigError, "class_weight.left = True: must be a number"),
         (lambda: toy.config(class_weight=2), ConfigError, "class_weight = 2: must be 'balanced'"),

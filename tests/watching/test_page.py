@@ -258,7 +258,7 @@ def test_a_gallery_begins_with_the_least_certain_and_plays_what_is_chosen(browse
         "[...document.querySelectorAll('.gallery canvas')].map(c => [...c.getContext('2d').getImageData(0, 0, 8, 6)"
     )
     assert all(browser.evaluate(f"{painted}.data].some(value => value > 0))"))
-    assert "Of 3 more, which were surer, there was no room." in many.read_text()
+    assert "3 more confident recordings not shown." in many.read_text()
 
 
 def test_a_link_leads_to_one_recording_of_the_gallery(browser, many):

@@ -6,7 +6,7 @@ from watched import calibrated, frames_of, made_up_model, made_up_spikes, unpack
 
 from gemsnn import DataError
 from gemsnn.events import Preprocessing, mnist_dvs_preprocessing
-from gemsnn.events.spikelist import SpikeList
+from gemsnn.model.spike_list import SpikeList
 from gemsnn.training import DecoderSettings
 from gemsnn.watching import Picture, make_scene
 from gemsnn.watching import scene as parts
@@ -32,7 +32,7 @@ def test_the_hidden_spikes_are_those_behind_the_answers(model):
     spikes = made_up_spikes()
     scene = make_scene(model, spikes, Picture.of(model), "", decoder=DecoderSettings(kind="per-step", compartments=1))
     drawn = [len(rows) for rows in frames_of(scene.content["hidden"])]
-    answers = model.predict_anytime([spikes.to_array(48)], DecoderSettings(kind="per-step", compartments=1))[0]
+    answers = model.predict_anytime([spikes.to_array(48)], "per-step", 1)[0]
     assert drawn == answers.hidden_spikes.tolist()
     assert scene.content["hidden_rows"] == scene.content["hidden_of"] == 9
 

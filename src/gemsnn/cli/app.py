@@ -12,15 +12,16 @@ from gemsnn.cli import data
 from gemsnn.cli.calibrate import calibrate
 from gemsnn.cli.demo import demo
 from gemsnn.cli.evaluate import evaluate
+from gemsnn.cli.export import export
 from gemsnn.cli.output import throw_away
+from gemsnn.cli.own_parts import import_parts
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
 from gemsnn.cli.runs import runs
-from gemsnn.cli.settings import SettingsCommand
 from gemsnn.cli.stream import stream
 from gemsnn.cli.train import train
 from gemsnn.cli.watch import watch
-from gemsnn.errors import ConfigError, GemsnnError
+from gemsnn.errors import GemsnnError
 
 app = typer.Typer(
     name="gemsnn",
@@ -32,8 +33,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-for command in (demo, train, calibrate, evaluate, predict, runs, stream, watch, reproduce):
-    app.command(cls=SettingsCommand if command is train else None)(command)
+for command in (demo, train, calibrate, evaluate, predict, runs, stream, watch, export, reproduce):
+    app.command()(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,19 +48,16 @@ def _root(
     version: bool = typer.Option(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
     ),
+    parts: list[str] = typer.Option(  # noqa: B008
+        [],
+        "--import",
+        metavar="MODULE",
+        help="Import a Python file or module first. It can register rules, decoders, filters, readers and data sets of "
+        "your own, which settings and options can then name.",
+    ),
 ) -> None:
-    pass
-
-
-def _refuse_devices(arguments: list[str]) -> None:
-    """Who asks for a graphics processor is told more than that there is no such option."""
-    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    for word in words:
-        if word.partition("=")[0] in ("--gpu", "--gpus", "--cuda", "--mps", "--device"):
-            raise ConfigError(
-                f"{word}: gemsnn runs on the CPU, so there is no such option; --threads (train, evaluate) and "
-                "--workers (reproduce) use more of its cores"
-            )
+    for name in parts:
+        import_parts(name)
 
 
 def main() -> None:
@@ -77,7 +75,6 @@ def main() -> None:
 def _run() -> int | str | None:
     """The exit code."""
     try:
-        _refuse_devices(sys.argv[1:])
         code = app(standalone_mode=True)
     except SystemExit as ended:
         code = ended.code
@@ -88,7 +85,8 @@ def _run() -> int | str | None:
     except OSError as error:  # of the terminal, the disk or a file: nothing that a traceback would explain
         return _fail(": ".join(filter(None, [error.filename and str(error.filename), error.strerror or str(error)])))
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None: it was closed (`>&-`)
+            sys.stdout.flush()
     except OSError as error:
         throw_away(sys.stdout)
         return 1 if error.errno == errno.EPIPE else _fail(f"the output cannot be written: {error.strerror or error}")
@@ -103,6 +101,6 @@ def _fail(message: str) -> int:
         Console(stderr=True, emoji=False).print(
             f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False
         )
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):
         sys.stdout.flush()
     return 2

@@ -57,11 +57,15 @@ def calibrate(
         trained, how = load(path, None, decoder, compartments)
         if data.is_dir():
             check_recordings_fit(trained, run)
-            promised = trained.calibrate_on(FolderExamples(trained, data), alpha, decoder=how, **options)
+            promised = trained.calibrate_on(
+                FolderExamples(trained, data), alpha, decoder=how.kind, compartments=how.compartments, **options
+            )
         else:
             with open_prepared(data) as opened:
                 prepared = fitting(trained, opened)
-                promised = trained.calibrate_on(prepared, alpha, split=split.value, decoder=how, **options)
+                promised = trained.calibrate_on(
+                    prepared, alpha, split=split.value, decoder=how.kind, compartments=how.compartments, **options
+                )
         save_model(promised, path)
     result = _result(promised.calibration, path, data)
     if as_json:
@@ -87,7 +91,7 @@ def _result(calibration: Any, path: Path, data: Path) -> dict[str, Any]:
         "alpha": guarantee.alpha,
         "recordings": guarantee.n_recordings,
         "of": about["of"],
-        "decoder": calibration.decoder.kind,
+        "decoder": calibration.decoder.name,
         "compartments": calibration.decoder.compartments,
         "checkpoints": list(guarantee.checkpoints),
         "thresholds": list(guarantee.thresholds),

@@ -2,15 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from gemsnn.cli.output import progress, say, warnings_as_lines
+from gemsnn.cli.output import Force, progress, refuse_existing, say, warnings_as_lines
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,74 +27,41 @@ class _Split(StrEnum):
     STRATIFIED = "stratified"
 
 
+class _Flip(StrEnum):
+    X = "x"
+    Y = "y"
+
+
+class _Turn(StrEnum):
+    QUARTER = "90"
+    HALF = "180"
+    THREE_QUARTERS = "270"
+
+
 class _Polarity(StrEnum):
     MERGED = "merged"
     SEPARATE = "separate"
 
 
-class _Task(StrEnum):
-    CLASSES = "classes"
-    COMPLETION = "completion"
-
-
-class _Half(StrEnum):
-    LEFT = "left"
-    RIGHT = "right"
-    TOP = "top"
-    BOTTOM = "bottom"
-
-
-class _DigitsCommand(TyperCommand):
-    """Lets `--digits` take several values, as in `--digits 0 1 2`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        spread: list[str] = []
-        taking = False
-        for arg in args:
-            if arg == "--digits":
-                taking = True
-            elif taking and all(part.isdigit() for part in arg.split(",")):
-                spread += [item for part in arg.split(",") for item in ("--digits", part)]
-            else:
-                if taking and (not spread or spread[-2:-1] != ["--digits"]):
-                    spread.append("--digits")  # without a value: let the parser say so
-                taking = False
-                spread.append(arg)
-        if taking and spread[-2:-1] != ["--digits"]:
-            spread.append("--digits")
-        return super().parse_args(ctx, spread)
-
-
-_DIGITS_HELP = "Digits to use as classes, e.g. --digits 0 1 2; "
+_DIGITS_HELP = "Digits to use as classes, separated by commas."
 _Out = Annotated[Path, typer.Option("--out", help="The prepared file to write.", dir_okay=False)]
-_Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
 
 
-def _dataset_names() -> list[str]:
-    from gemsnn.events.datasets import DATASETS
-
-    return list(DATASETS)
-
-
-def _camera_names() -> list[str]:
-    from gemsnn.events.simulated import CAMERAS
-
-    return list(CAMERAS)
-
-
-@app.command("import", cls=_DigitsCommand)
+@app.command("import")
 def import_(
     dataset: Annotated[
         str,
         typer.Argument(
             help="Which data set the folder holds: mnist-dvs, n-mnist, folder or tonic:NAME.",
-            autocompletion=_dataset_names,
         ),
     ],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder into which its archives were unpacked.")],
     out: _Out,
     digits: Annotated[
-        list[int] | None, typer.Option("--digits", help=_DIGITS_HELP + "all ten if not given. MNIST-DVS and N-MNIST.")
+        str | None,
+        typer.Option(
+            "--digits", metavar="0,1,...", help=_DIGITS_HELP, show_default="all ten; of MNIST-DVS and N-MNIST only"
+        ),
     ] = None,
     scale: Annotated[int | None, typer.Option(help="MNIST-DVS scale: 4, 8 or 16; 4 if not given.")] = None,
     sensor: Annotated[
@@ -109,8 +74,20 @@ def import_(
     polarity: Annotated[
         _Polarity | None, typer.Option(help="Merge ON and OFF, or make them inputs of their own, as cameras do.")
     ] = None,
+    crop: Annotated[
+        tuple[int, int, int, int] | None,
+        typer.Option(metavar="X Y WIDTH HEIGHT", help="Keep only this part of the sensor."),
+    ] = None,
+    flip: Annotated[
+        _Flip | None, typer.Option(help="Mirror recordings: x reverses columns, y rows; before they are rotated.")
+    ] = None,
+    rotate: Annotated[_Turn | None, typer.Option(help="Turn recordings clockwise by so many degrees.")] = None,
     bin_ms: Annotated[
-        float | None, typer.Option(help="Width of a time bin in ms; 25, N-MNIST 5, if not given.")
+        float | None,
+        typer.Option(
+            help="Width of a time bin in ms; if not given, MNIST-DVS 25, N-MNIST 5, for others a round width with "
+            "which the median recording has 40 to 80 steps."
+        ),
     ] = None,
     steps: Annotated[
         int | None,
@@ -120,29 +97,50 @@ def import_(
         _Split.AUTO
     ),
     test_fraction: Annotated[float, typer.Option(help="Share of each class to test on, if stratified.")] = 0.1,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="What in a recording's path names its group (a person, a day), or a table NAME,GROUP (.csv). Groups "
+            "are held out as a whole.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the stratified split.")] = 0,
     allow_missing: Annotated[bool, typer.Option(help="Keep a class without recordings of it.")] = False,
     skip_damaged: Annotated[bool, typer.Option(help="Leave damaged recordings out instead of stopping.")] = False,
-    force: _Force = False,
+    force: Force = False,
 ) -> None:
     """Turn a data set's real recordings into one prepared file.
 
-    A folder is any with a folder for each class, or with such in train and test; its recordings may be AEDAT, N-MNIST,
-    text, NumPy or HDF5 files. With tonic installed, tonic:NAME is any of its data sets (tonic:DVSGesture, tonic:SHD),
-    which tonic downloads into DIR if they are not there.
+    A folder is any with a folder for each class, or with such in train, val and test; its recordings may be AEDAT,
+    Prophesee, N-MNIST, text, NumPy or HDF5 files. With tonic installed, tonic:NAME is any of its data sets
+    (tonic:DVSGesture, tonic:SHD), which tonic downloads into DIR if they are not there.
 
-    Looks the folder through first and lists what is missing. The file records every choice made.
+    Looks the folder through first, and lists what is missing and what is not read. The file records every choice made.
 
-    Example: gemsnn data import mnist-dvs path/to/mnist-dvs --out mnist-dvs.h5 --digits 0 1 2
+    Example: gemsnn data import mnist-dvs path/to/mnist-dvs --out mnist-dvs.h5 --digits 0,1,2
     """
     from gemsnn.events import find_dataset, import_recordings
+    from gemsnn.events.groups import grouped
 
-    _refuse_existing(out, force)
-    given = {"classes": digits, "scale": scale, "sensor_size": sensor}
+    refuse_existing("--out", out, force)
+    given = {
+        "classes": None if digits is None else _integers("--digits", digits),
+        "scale": scale,
+        "sensor_size": sensor,
+    }
     with warnings_as_lines():
         inventory = find_dataset(dataset, folder, **{key: value for key, value in given.items() if value is not None})
     _print_inventory(inventory)
+    if group is not None:
+        inventory = grouped(inventory, group)
+        say(f"{len({recording.group for recording in inventory.recordings})} groups")
     choices = _changed(inventory.preprocessing, polarity, bin_ms, steps, downsample)
+    if crop is not None:
+        x, y, width, height = crop
+        choices = _with(choices, x_range=(x, x + width - 1), y_range=(y, y + height - 1))
+    choices = _with(choices, flip=flip and flip.value, rotate=rotate and int(rotate.value))
+    _suggest_downsampling(choices, len(inventory.classes))
     with progress("importing", len(inventory.recordings)) as advance, warnings_as_lines():
         recorded = import_recordings(
             inventory,
@@ -155,21 +153,56 @@ def import_(
             skip_damaged=skip_damaged,
             advance=advance,
         )
+    if "bin_width" in recorded:
+        say(f"{recorded['bin_width']}; --bin-ms gives another width")
     for line in recorded["skipped"]:
         say(f"left out: {line}")
     if split is _Split.AUTO and recorded["split"]["kind"] == "stratified":
         share = f"{100 * test_fraction:g} %"
+        if "groups" in recorded["split"]:
+            share = f"{recorded['split']['groups']} whole groups, about {share},"
         say(f"No official split has training and test recordings of each class: {share} were drawn, seed {seed}.")
     say(f"wrote {out}")
 
 
-@app.command(cls=_DigitsCommand)
+@app.command()
 def simulate(
     out: _Out,
-    digits: Annotated[list[int] | None, typer.Option("--digits", help=_DIGITS_HELP + "these if not given.")] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Watch the pictures in this folder instead of MNIST's: PNG or JPEG files in a folder for each class, "
+            "or in such in train and test; a folder of frames in place of a picture is a scene.",
+        ),
+    ] = None,
+    digits: Annotated[
+        str | None, typer.Option("--digits", metavar="0,1,...", help=_DIGITS_HELP, show_default="0,1,2")
+    ] = None,
     per_class: Annotated[
-        tuple[int, int], typer.Option(metavar="TRAIN TEST", help="Recordings of each digit: training and test.")
-    ] = (400, 100),
+        tuple[int, int] | None,
+        typer.Option(metavar="TRAIN TEST", help="Recordings of each digit: training and test.", show_default="400 100"),
+    ] = None,
+    test_fraction: Annotated[
+        float | None,
+        typer.Option(help="Share of each class's pictures to test on; of --images only.", show_default="0.2"),
+    ] = None,
+    takes: Annotated[
+        int | None,
+        typer.Option(help="Recordings of each picture to learn from; of --images only.", show_default="1"),
+    ] = None,
+    shades: Annotated[
+        bool,
+        typer.Option(
+            help="Show the brightness of pictures as it is, for photographs; otherwise as black and white strokes."
+        ),
+    ] = False,
+    fps: Annotated[
+        float | None, typer.Option(help="Frames per second of scenes; of --images only.", show_default="25")
+    ] = None,
+    skip_damaged: Annotated[
+        bool, typer.Option(help="Leave pictures out that cannot be read instead of stopping; of --images only.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same file.")] = 0,
     polarity: Annotated[
         _Polarity | None, typer.Option(help="Merge ON and OFF, or make them inputs of their own, as cameras do.")
@@ -180,7 +213,6 @@ def simulate(
         str,
         typer.Option(
             help="Whose camera and scene: mnist-dvs (a digit on a screen moves) or n-mnist (the camera moves).",
-            autocompletion=_camera_names,
         ),
     ] = "mnist-dvs",
     vary: Annotated[
@@ -194,35 +226,42 @@ def simulate(
     aedat: Annotated[
         Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")
     ] = None,
-    task: Annotated[
-        _Task,
-        typer.Option(help="What is desired: each recording's class, or its other half (see gemsnn data complete)."),
-    ] = _Task.CLASSES,
-    half: Annotated[
-        _Half | None, typer.Option(help="Of completion: which half is to be completed; right if not given.")
-    ] = None,
-    force: _Force = False,
+    force: Force = False,
 ) -> None:
     """Simulate a DVS that watches moving MNIST digits, calibrated on real recordings of MNIST-DVS or N-MNIST.
 
-    Training and test never share an image, and the file says that it is simulated.
+    With --images it watches pictures of your own. Training and test never share an image, and the file says that it is
+    simulated.
 
-    Example: gemsnn data simulate --out digits.h5 --digits 0 1 2 --per-class 400 100
+    Example: gemsnn data simulate --out digits.h5 --digits 0,1,2 --per-class 400 100
     """
     from gemsnn.events import Variation
-    from gemsnn.events.simulated import CAMERAS, simulate_prepared
+    from gemsnn.events.cameras import CAMERAS
+    from gemsnn.events.simulated import simulate_prepared
     from gemsnn.model.checks import one_of
 
-    _refuse_existing(out, force)
-    wanted = digits or [0, 1, 2]
+    refuse_existing("--out", out, force)
     usual = CAMERAS[one_of("--camera", camera, tuple(CAMERAS))].preprocessing
     choices = _changed(usual, polarity, bin_ms, steps)
-    with (
-        _as_task(out, task, half) as whole,
-        progress("simulating", len(set(wanted)) * sum(per_class)) as advance,
-    ):
+    of_digits = {"--digits": digits, "--per-class": per_class, "--aedat": aedat}
+    of_pictures = {
+        "--test-fraction": test_fraction, "--takes": takes, "--fps": fps, "--shades": shades or None,
+        "--skip-damaged": skip_damaged or None,
+    }  # fmt: skip
+    if given := [name for name, value in (of_pictures if images is None else of_digits).items() if value is not None]:
+        raise ConfigError(f"{given[0]} {'needs' if images is None else 'does not go with'} --images")
+    if images is not None:
+        _simulate_pictures(
+            out, images, choices, steps, seed, camera, vary, workers,
+            0.2 if test_fraction is None else test_fraction, 1 if takes is None else takes, shades,
+            25.0 if fps is None else fps, skip_damaged,
+        )  # fmt: skip
+        return
+    wanted = _integers("--digits", "0,1,2" if digits is None else digits)
+    per_class = (400, 100) if per_class is None else per_class
+    with progress("simulating", len(set(wanted)) * sum(per_class)) as advance:
         simulate_prepared(
-            whole,
+            out,
             digits=wanted,
             per_class=per_class,
             seed=seed,
@@ -236,59 +275,50 @@ def simulate(
     say(f"wrote {out}: SIMULATED recordings, no camera saw them")
 
 
-@contextmanager
-def _as_task(out: Path, task: _Task, half: _Half | None) -> Iterator[Path]:
-    """Where to write whole recordings: the file itself, or one beside it that is made into a completion task."""
-    from gemsnn.events import complete_prepared
-
-    if task is _Task.CLASSES:
-        if half is not None:
-            raise ConfigError(f"--half {half.value} belongs to --task completion")
-        yield out
-        return
-    whole = out.with_name(f".{out.name}.whole")
-    try:
-        yield whole
-        complete_prepared(whole, out, half=(half or _Half.RIGHT).value)
-    finally:
-        whole.unlink(missing_ok=True)
-
-
-@app.command()
-def complete(
-    file: Annotated[Path, typer.Argument(metavar="IN.h5", help="A prepared file with whole recordings.")],
-    out: _Out,
-    half: Annotated[
-        _Half | None,
-        typer.Option(help="The half of the picture, as `gemsnn data show` draws it, to complete; right if not given."),
-    ] = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(metavar="FIRST:END", help="Instead of a half: the inputs from FIRST to before END."),
-    ] = None,
-    force: _Force = False,
+def _simulate_pictures(
+    out: Path,
+    images: Path,
+    choices: "Preprocessing",
+    steps: int | None,
+    seed: int,
+    camera: str,
+    vary: bool,
+    workers: int | None,
+    test_fraction: float,
+    takes: int,
+    shades: bool,
+    fps: float,
+    skip_damaged: bool,
 ) -> None:
-    """Make a completion task: a part of each recording stays input, the rest becomes the spikes to produce.
+    from gemsnn.events import Variation, simulate_pictures
+    from gemsnn.events.picture_sets import find_pictures
 
-    `gemsnn train` then learns to complete recordings, and `gemsnn evaluate` tells how well, with pictures.
-
-    Example: gemsnn data complete digits.h5 --half right --out halves.h5
-    """
-    from gemsnn.events import complete_prepared, open_prepared
-
-    _refuse_existing(out, force)
-    complete_prepared(file, out, half=None if half is None else half.value, inputs=_range(inputs))
-    with open_prepared(out) as data:
-        say(f"wrote {out}: {data.n_inputs} inputs are given, {data.n_visible} visible neurons are to be completed")
-
-
-def _range(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    first, colon, end = text.partition(":")
-    if not (colon and first.isdecimal() and end.isdecimal()):
-        raise ConfigError(f"--inputs {text}: write it as FIRST:END, for example --inputs 0:100")
-    return int(first), int(end)
+    found = find_pictures(images, test_fraction, seed, takes)
+    for line in found.unread:
+        say(line)
+    if found.scenes and not steps:
+        choices = choices.model_copy(update={"n_steps": None})  # a scene is as long as its frames
+    with progress("simulating", len(found.pictures)) as advance:
+        skipped = simulate_pictures(
+            images,
+            out,
+            found=found,
+            seed=seed,
+            takes=takes,
+            camera=camera,
+            preprocessing=choices,
+            vary=Variation() if vary else None,
+            shades=shades,
+            frames_per_second=fps,
+            skip_damaged=skip_damaged,
+            workers=workers,
+            advance=advance,
+        )
+    for line in skipped:
+        say(f"left out: {line}")
+    if not found.official:
+        say(f"{100 * test_fraction:g} % of each class's pictures were drawn to test on, seed {seed}.")
+    say(f"wrote {out}: SIMULATED recordings of {', '.join(found.classes)}; no camera saw them")
 
 
 @app.command()
@@ -313,13 +343,16 @@ def info(
 @app.command()
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prepared file, or a raw recording.")],
-    out: Annotated[Path, typer.Option("--out", help="The picture (.png, .svg, .pdf) or animation (.gif) to write.")],
+    out: Annotated[Path, typer.Option("--out", help="The picture to write (.png, .svg or .pdf).")],
     index: Annotated[int, typer.Option(help="Which example of the split.")] = 0,
     test: Annotated[bool, typer.Option("--test", help="From the test split instead of the training split.")] = False,
+    force: Force = False,
 ) -> None:
-    """Draw an example: a picture with both polarities, an animation, or a raster where the inputs are on no grid.
+    """Draw an example: a picture with both polarities, or a raster if the inputs lie on no grid.
 
-    Example: gemsnn data show digits.h5 --index 3 --out digit.gif
+    `gemsnn watch` plays recordings.
+
+    Example: gemsnn data show digits.h5 --index 3 --out digit.png
     """
     from gemsnn.events import open_prepared
     from gemsnn.events.completion import whole_pictures
@@ -327,6 +360,7 @@ def show(
     from gemsnn.events.pictures import save_picture, save_raster
     from gemsnn.events.recordings import READERS
 
+    refuse_existing("--out", out, force)
     if file.suffix.lower() in READERS and not is_prepared(file):
         _show_recording(file, out)
     else:
@@ -350,27 +384,35 @@ def show(
 def _show_recording(file: Path, out: Path) -> None:
     from gemsnn.events import Preprocessing, mnist_dvs_preprocessing, nmnist_preprocessing, read_recording
     from gemsnn.events.aedat import read_aedat_header
+    from gemsnn.events.bin_width import chosen
     from gemsnn.events.pictures import save_picture
+    from gemsnn.events.recordings import sensor_size_of
 
     suffix = file.suffix.lower()
     with warnings_as_lines():
         events = read_recording(file)
+        size = sensor_size_of(file)
     kind = "recorded"
-    if suffix in (".aedat", ".dat"):
+    if suffix == ".aedat":
         choices = mnist_dvs_preprocessing(4)
         kind = "simulated" if read_aedat_header(file).simulated else kind
     elif suffix == ".bin":
         choices = nmnist_preprocessing()
     else:
-        size = int(events["x"].max()) + 1, int(events["y"].max()) + 1
-        say(f"the file does not tell the size of the sensor; drawn up to the largest x and y: {size[0]} x {size[1]}")
-        choices = Preprocessing.from_dict({"sensor_size": size, "bin_us": 25_000})
+        if size is None:
+            size = int(events["x"].max()) + 1, int(events["y"].max()) + 1
+            say(
+                f"the file does not tell the size of the sensor; drawn up to the largest x and y: {size[0]} x {size[1]}"
+            )
+        choices, _ = chosen(Preprocessing.from_dict({"sensor_size": size}), [lambda: events])
     save_picture(choices.planes(events, str(file)), choices, out, title=f"{file.name} ({kind}), {len(events)} events")
 
 
-def _refuse_existing(out: Path, force: bool) -> None:
-    if out.exists() and not force:
-        raise ConfigError(f"--out {out}: this file is there already; give --force to replace it, or another name")
+def _integers(option: str, text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigError(f"{option} {text}: give integers separated by commas, for example {option} 0,1,2") from None
 
 
 def _changed(
@@ -380,15 +422,45 @@ def _changed(
     steps: int | None,
     downsample: int | None = None,
 ) -> "Preprocessing":
+    if bin_ms is not None and not math.isfinite(bin_ms):
+        raise ConfigError(f"--bin-ms {bin_ms}: a time bin has a finite width")
+    bin_us = None if bin_ms is None else round(1000 * bin_ms)
+    kind = polarity and polarity.value
+    return _with(usual, polarity=kind, n_steps=steps, downsample=downsample, bin_us=bin_us)
+
+
+def _with(usual: "Preprocessing", **changes: Any) -> "Preprocessing":
+    """Other choices where they are given."""
     from gemsnn.events import Preprocessing
 
-    changes: dict[str, Any] = {"polarity": polarity and polarity.value, "n_steps": steps, "downsample": downsample}
-    if bin_ms is not None:
-        if not math.isfinite(bin_ms):
-            raise ConfigError(f"--bin-ms {bin_ms}: a time bin has a finite width")
-        changes["bin_us"] = round(1000 * bin_ms)
     given = {key: value for key, value in changes.items() if value is not None}
     return Preprocessing.from_dict({**usual.to_dict(), **given})
+
+
+def _suggest_downsampling(choices: "Preprocessing", n_classes: int) -> None:
+    """Say so if a network of the default size could not be trained on so many inputs in the memory there is."""
+    from gemsnn.common import memory
+    from gemsnn.training import TrainingConfig
+    from gemsnn.training.config import BYTES_PER_WEIGHT
+
+    usual, free = TrainingConfig(), memory.available()
+    n_neurons = usual.n_hidden + n_classes
+
+    def needed(n_inputs: int) -> int:
+        n_weights = n_neurons * (n_inputs + n_neurons) * usual.synaptic_filter.n_basis
+        return BYTES_PER_WEIGHT[usual.dtype] * n_weights
+
+    if free is None or needed(choices.n_inputs) <= free:
+        return
+    factor = 2
+    while needed(choices.n_inputs // factor**2) > free / 2 and factor**2 < choices.n_inputs:
+        factor *= 2
+    say(
+        f"warning: {choices.n_inputs:,} inputs: a network of the default size needs about "
+        f"{memory.in_words(needed(choices.n_inputs))} of memory, and {memory.in_words(free)} are free; "
+        f"--downsample {choices.downsample * factor} leaves {choices.n_inputs // factor**2:,} inputs",
+        error=True,
+    )
 
 
 def _print_inventory(inventory: "Inventory") -> None:
@@ -404,6 +476,8 @@ def _print_inventory(inventory: "Inventory") -> None:
         missing = inventory.missing.get(label, "nothing" if inventory.count(label) else "all recordings")
         table.add_row(escape(str(label)), str(inventory.count(label)), escape(missing))
     Console(emoji=False).print(table)
+    for line in inventory.unread_lines():
+        say(line)
 
 
 def _print_info(data: "PreparedData") -> None:

@@ -1,20 +1,28 @@
-"""`gemsnn demo`: digits in, a classifier trained before one's eyes, a page with its answers and how sure it is."""
+"""`gemsnn demo`: the other commands, one after another, from simulated recordings to pages with answers."""
 
+import shlex
 import shutil
 import sys
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gemsnn.cli.output import outlast_output, print_table, progress, say, warnings_as_lines
+from gemsnn.cli import data
+from gemsnn.cli.evaluate import evaluate
+from gemsnn.cli.output import outlast_output, say, warnings_as_lines
+from gemsnn.cli.reproduce import reproduce
+from gemsnn.cli.train import train
+from gemsnn.cli.watch import gallery
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from gemsnn.experiments.demo import Answers
-    from gemsnn.experiments.reproduce import Finished
+DIGITS = (0, 1, 2)
+SIMULATION = ("--per-class", "200", "100", "--polarity", "separate")
+SETTINGS = ("--set", "test_limit=0")  # the defaults; the test recordings are not looked at before the end
+PAPER = ("--quick", "--seeds", "7", "--set", "compartments=[1,20]")  # as many seeds as fit into one minute
+LEAST_CERTAIN = 21
+FOLDERS = frozenset({"data", "recordings", "run", "paper"})
+MARK, EVALUATION = "index.html", "evaluation.html"
+LINKS = (("How good it is", EVALUATION), ("Does the paper hold?", "paper/report.html"))
 
 
 def demo(
@@ -30,121 +38,90 @@ def demo(
     Example: gemsnn demo --out demo
     """
     outlast_output()
-    from rich.console import Console
-
-    from gemsnn.experiments import demo as show
+    from gemsnn.events.simulated import write_recordings
     from gemsnn.experiments import own_folder
-    from gemsnn.experiments.demo_page import write_page
+    from gemsnn.training.lock import LOCK
 
-    console = Console(emoji=False)
-    with own_folder(out, show.FOLDERS, show.FILES, show.MARK), warnings_as_lines():
+    with own_folder(out, FOLDERS, frozenset({LOCK, MARK, EVALUATION}), MARK), warnings_as_lines():
+        prepared, run, recordings = out / "data" / "digits.h5", out / "run", out / "recordings"
         say("1. An event camera (simulated) watches moving digits: each pixel reports when its light changes.")
-        with progress("simulating", len(show.DIGITS) * sum(show.PER_CLASS)) as advance:
-            data = show.make_data(out, advance=advance)
+        if not prepared.exists():
+            prepared.parent.mkdir(parents=True, exist_ok=True)
+            _do("data", "simulate", "--out", prepared, "--digits", ",".join(map(str, DIGITS)), *SIMULATION)
+        if not recordings.exists():
+            write_recordings(recordings, DIGITS, (0, 1))
         say("2. A spiking network learns them, with the default settings.")
-        _train(out, data, console)
+        _do("train", "--data", prepared, "--out", run, "--resume", *SETTINGS)
         say("3. It is asked about recordings that it has never seen.")
-        answers = show.ask(out, data)
-        _print_answers(answers)
-        say(show.in_one_sentence(answers))
-        todo = _what_next(out, data)
-        page = write_page(out, answers, None, todo)
-        say(f"The page: {page}")
+        _do("evaluate", run, "--data", prepared, "--page", out / EVALUATION)
+        _write_page(out, prepared, run, recordings, LINKS[: 1 + paper])
         if paper:
             say(
-                "4. Does the paper behind it hold? Small networks learn by its rule. (Ctrl-C stops: the page is there.)"
+                "4. Does the paper behind it hold? Small networks learn by its rule. (The page above is there already.)"
             )
-            _print_verdicts(_check_paper(out, answers, todo, console))
-            say(f"The page, now with the paper: {page}")
-    say("\nNow yours:")
-    for what, command in todo:
+            _do("reproduce", "--out", out / "paper", *PAPER)
+    say(f"\nThe page: {out / MARK}\n\nNow yours:")
+    for what, command in _what_next(out, prepared):
         say(f"  # {what}\n  {command}")
 
 
-def _train(out: Path, data: Path, console: "Console") -> None:
-    from gemsnn.experiments.demo import train_classifier
-    from gemsnn.training.display import display
-    from gemsnn.training.signals import StopSignals
+def _do(*words: str | Path) -> None:
+    """One command, shown and then carried out as it would be by itself."""
+    commands = typer.Typer()
+    commands.add_typer(data.app, name="data")
+    for command in (train, evaluate, reproduce):
+        commands.command()(command)
+    line = [str(word) for word in words]
+    say(f"$ gemsnn {shlex.join(line)}")
+    code = typer.main.get_command(commands)(line, standalone_mode=False)
+    if code:
+        say("The same gemsnn demo goes on, too.")
+        raise typer.Exit(code)
 
-    with StopSignals() as stop, ExitStack() as watching:
-        outcome = train_classifier(
-            out,
-            data,
-            observers=lambda run, trainer: [watching.enter_context(display(console, trainer))],
-            stop=stop,
+
+def _write_page(out: Path, prepared: Path, run: Path, recordings: Path, links: tuple[tuple[str, str], ...]) -> None:
+    """Recordings as the camera wrote them, then those of the test split that the model is least certain of."""
+    from gemsnn.events import open_prepared
+    from gemsnn.training import RunDirectory
+    from gemsnn.watching import Picture, examples, least_certain
+    from gemsnn.watching import recordings as raw
+
+    model = RunDirectory(run).load_model()
+    with open_prepared(prepared) as opened:
+        picture = Picture.of(model)
+        unsure, _ = least_certain(model, examples(opened, opened.test), picture)
+        items = [*raw(model, sorted(recordings.rglob("*.aedat"))), *unsure[:LEAST_CERTAIN]]
+        gallery(
+            model,
+            items,
+            picture,
+            out / MARK,
+            title="It says what it sees, and how sure it is",
+            about="Simulated recordings of moving digits that the network did not learn from",
+            order=f"one of each digit, then those of {len(unsure)} that it is least certain of",
+            links=links,
         )
-    if outcome.status == "interrupted":
-        say("Stopped; all is saved. Go on with the same command.")
-        raise typer.Exit(stop.exit_code)
 
 
-def _print_answers(answers: "Answers") -> None:
-    """Two test recordings as small pictures, and the one that it is least sure of; the answer below each."""
-    import numpy as np
-
-    from gemsnn.events.pictures import half_blocks
-
-    shown = [int(np.flatnonzero(answers.labels == c)[0]) for c in (0, len(answers.classes) - 1)]
-    shown.append(int(answers.confidence.argmin()))
-    pictures, captions = [], []
-    for i in shown:
-        film = answers.films[i]
-        start = len(film) // 4
-        pictures.append(half_blocks(np.asarray(film[start : start + len(film) // 20].any(axis=(0, 1)))))
-        said, truth = answers.classes[answers.predicted[i]], answers.classes[answers.labels[i]]
-        mark = "" if said == truth else f", but it is {truth}"
-        captions.append(f"{said}: {100 * answers.confidence[i]:.0f} % sure{mark}")
-    width = len(pictures[0][0]) + 3
-    for lines in zip(*pictures, strict=True):
-        say("  " + "".join(line.ljust(width) for line in lines).rstrip())
-    say("  " + "".join(caption.ljust(width) for caption in captions).rstrip())
-
-
-def _check_paper(out: Path, answers: "Answers", todo: list[tuple[str, str]], console: "Console") -> "Finished":
-    from gemsnn.experiments import carry_out, conclude, failures, plan
-    from gemsnn.experiments.demo import PAPER
-    from gemsnn.experiments.demo_page import write_page
-
-    with progress("simulating", sum(PAPER.per_class) * len(PAPER.digits)) as advance:
-        made = plan(PAPER, out / "paper", commands=["gemsnn demo"], advance=advance)
-    ended = carry_out(made.runs, console)
-    for line in failures(ended):
-        say(line, error=True)
-    finished = conclude(made, ended)
-    write_page(out, answers, finished, todo)
-    return finished
-
-
-def _print_verdicts(finished: "Finished") -> None:
-    from rich.table import Table
-
-    table = Table()
-    for column in ("the paper says", "here"):
-        table.add_column(column)
-    for claim in finished.claims:
-        table.add_row(claim.plain or claim.claim, claim.verdict)
-    print_table(table)
-
-
-def _what_next(out: Path, data: Path) -> list[tuple[str, str]]:
+def _what_next(out: Path, prepared: Path) -> list[tuple[str, str]]:
     """What to do, and the command for it."""
     program = _program()
     run = out / "run"
     todo = [
         ("Ask the classifier about raw recordings", f"{program} predict {run} {out / 'recordings'}"),
         ("Watch it answer while they play, as a page", f"{program} watch {run} {out / 'recordings'} --out watch.html"),
-        ("All figures of it", f"{program} evaluate {run} --data {data}"),
+        ("All figures of it", f"{program} evaluate {run} --data {prepared}"),
         (
             "Learn from recordings of your own, in folders named after their classes",
             f"{program} data import folder MY_RECORDINGS --sensor 128 128 --out mine.h5\n"
-            f"{program} train --data mine.h5 --out runs/mine",
+            f"  {program} train --data mine.h5 --out runs/mine",
         ),
         ("Everything else", f"{program} --help"),
     ]
     activate = Path(program).with_name("activate")
     if program != "gemsnn" and activate.exists():
         todo.insert(0, ("Say gemsnn instead of its whole path", f"source {activate}"))
-    return [(what, command.replace("\n", "\n  ")) for what, command in todo]
+    return todo
 
 
 def _program() -> str:

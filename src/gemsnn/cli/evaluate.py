@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gemsnn.cli.output import print_table, say
-from gemsnn.cli.train import DECODER_HELP, decoder_names
+from gemsnn.cli.output import ForcePage, print_table, refuse_existing, say
+from gemsnn.cli.train import DECODER_HELP
 from gemsnn.common.words import counted
-from gemsnn.errors import ConfigError, DataError
 
 
 class ModelName(StrEnum):
@@ -32,9 +31,7 @@ Which = Annotated[
 Compartments = Annotated[
     int | None, typer.Option(help="Compartments at inference; by default those the run was set up with.")
 ]
-DecoderOption = Annotated[
-    str | None, typer.Option(help=f"{DECODER_HELP} By default as the run was set up.", autocompletion=decoder_names)
-]
+DecoderOption = Annotated[str | None, typer.Option(help=f"{DECODER_HELP} By default as the run was set up.")]
 Threads = Annotated[int, typer.Option(min=1, help="Threads; the result does not depend on it.")]
 
 
@@ -53,15 +50,9 @@ def model_file(run: Path, which: ModelName | None) -> Path:
 def load(run: Path, which: ModelName | None, decoder: str | None, compartments: int | None) -> tuple[Any, Any]:
     """The model of a run directory or file, and how to read it out."""
     from gemsnn.training import load_model
-    from gemsnn.training.config import checked_decoder
 
     model = load_model(model_file(run, which))
-    chosen = model.decoder.model_dump()
-    if decoder is not None:
-        chosen["kind"] = decoder
-    if compartments is not None:
-        chosen["compartments"] = compartments
-    return model, checked_decoder(chosen)
+    return model, model.readout(decoder, compartments)
 
 
 def evaluate(
@@ -78,15 +69,6 @@ def evaluate(
     bins: Annotated[int, typer.Option(min=1, max=1000, help="Bins of the calibration error.")] = 10,
     set_size: SetSize = 1,
     threads: Threads = 1,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where targets are spike patterns: draw what was given, the truth and samples of the model to this "
-            "file (.png, .svg, .pdf; .gif moves).",
-            dir_okay=False,
-        ),
-    ] = None,
-    example: Annotated[int, typer.Option(min=0, help="Which example --picture shows.")] = 0,
     page: Annotated[
         Path | None,
         typer.Option(
@@ -95,90 +77,54 @@ def evaluate(
             dir_okay=False,
         ),
     ] = None,
+    force: ForcePage = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Log-likelihood, accuracy, calibration, spikes and communication of a trained model.
+
+    Calibration also of answers before the end, and how many recordings are unlike anything that it was trained on.
 
     Of a model that `gemsnn calibrate` gave a guarantee also: coverage and size of its sets of classes, on the examples
     that were not calibrated on, and what stopping early saves.
 
     Example: gemsnn evaluate runs/first --data digits.h5 --page evaluation.html
     """
-    from gemsnn.cli.inputs import FolderExamples, check_recordings_fit, fitting
-    from gemsnn.events import open_prepared
+    from gemsnn.cli.inputs import evaluated_examples
+    from gemsnn.training.appraisal import appraise
 
+    refuse_existing("--page", page, force, but_pages=True)
     trained, how = load(run, model, decoder, compartments)
     about = {"model": str(run), "position": trained.about.get("position"), "data": str(data)}
-    options = {"likelihood_samples": samples, "n_bins": bins, "threads": threads}
-    if data.is_dir():
-        if picture is not None:
-            raise ConfigError("--picture needs a prepared file whose targets are spike patterns")
-        check_recordings_fit(trained, run)
-        recordings = FolderExamples(trained, data)
-        result = _measured(trained, how, recordings, set_size, about, **options)
-        _write_page(page, trained, how, recordings, result, None, threads)
-    else:
-        with open_prepared(data) as opened:
-            prepared = fitting(trained, opened)
-            part = prepared.test if split is SplitName.TEST else prepared.train
-            if not len(part):
-                raise DataError(f"{data}: the {split.value} split is empty, so there is nothing to evaluate on")
+    with evaluated_examples(trained, run, data, split.value) as (examples, prepared):
+        if prepared is not None:
             about |= {"fingerprint": prepared.fingerprint, "split": split.value}
-            if picture is not None:
-                _draw(trained, prepared, part, example, picture)
-            result = _measured(trained, how, part, set_size, about, **options)
-            _write_page(page, trained, how, part, result, prepared, threads)
+            if prepared.train.groups is not None:
+                groups = set(examples.groups.tolist())
+                about["groups"] = {"groups": len(groups), "in_train": len(groups & set(prepared.train.groups.tolist()))}
+        size = set_size if promises(trained, how) else None
+        figures, answers = appraise(
+            trained, how, examples, likelihood_samples=samples, n_bins=bins, set_size=size, threads=threads
+        )
+        result = {**about, "likelihood_samples": samples, **figures}
+        if "communication" in trained.about:  # what the rule sends at each step of learning
+            result["communication"] = trained.about["communication"]
+        _write_page(page, trained, examples, result, answers, prepared)
     if as_json:
         typer.echo(json.dumps(result, allow_nan=False))
     else:
         _print(result)
 
 
-def _draw(model: Any, data: Any, part: Any, index: int, out: Path) -> None:
-    from gemsnn.training.completions import complete, save_completion
-
-    completed = complete(model, part, index)
-    save_completion(data, completed, out, f"{part.name} {index}: {part.names[index]}")
-    say(f"wrote {out}", error=True)  # the output itself may be JSON
-
-
-def _write_page(
-    out: Path | None, model: Any, how: Any, examples: Any, result: dict[str, Any], data: Any, threads: int
-) -> None:
+def _write_page(out: Path | None, model: Any, examples: Any, result: dict[str, Any], answers: Any, data: Any) -> None:
     if out is None:
         return
     from gemsnn.common.files import write_whole
     from gemsnn.training.evaluation_page import Row, evaluation_page
 
     rows = [Row(*row) for row in [*_rows(result), *(_set_rows(result["sets"]) if "sets" in result else [])]]
-    text = evaluation_page(model, how, examples, result, rows, result, data=data, threads=threads)
+    text = evaluation_page(model, examples, result, answers, rows, result, data=data)
     write_whole(out, text.encode())
     say(f"wrote {out}", error=True)  # the output itself may be JSON
-
-
-def _measured(model: Any, how: Any, examples: Any, size: int, about: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """All figures, and what they are of."""
-    samples = options["likelihood_samples"]
-    result = {**about, "likelihood_samples": samples, **_measure(model, how, examples, size, **options)}
-    if "communication" in model.about:  # what the rule sends at each step of learning
-        result["communication"] = model.about["communication"]
-    return result
-
-
-def _measure(model: Any, how: Any, examples: Any, size: int, **options: Any) -> dict[str, Any]:
-    import numpy as np
-
-    from gemsnn.training.calibration import measure_sets
-    from gemsnn.training.evaluation import evaluate as measure
-
-    network, everything, seed = (model.network, model.parameters), np.arange(len(examples)), model.prediction_seed
-    figures = measure(*network, examples, everything, [how], seed=seed, **options)
-    if promises(model, how):
-        threads = options["threads"]
-        figures["sets"] = measure_sets(
-            *network, model.calibration, examples, everything, size=size, seed=seed, threads=threads
-        )
-    return figures
 
 
 def stopping_rule(model: Any, how: Any, size: int) -> Any:
@@ -195,7 +141,7 @@ def promises(model: Any, how: Any) -> bool:
     meant = model.calibration.decoder
     if meant != how:
         say(
-            f"no sets: the model was calibrated for the {meant.kind} decoder with {meant.compartments} compartments",
+            f"no sets: the model was calibrated for the {meant.name} decoder with {meant.compartments} compartments",
             error=True,
         )
     return bool(meant == how)
@@ -215,14 +161,41 @@ FIGURES = (
 
 def _rows(result: dict[str, Any]) -> list[tuple[str, str]]:
     """The figures, by name."""
+    from gemsnn.inference import UNLIKE
+
     rows = [(f"{result.get('split', 'all')} examples", str(result["examples"]))]
     rows += [
         (name.format(**result), form.format(result[key]).replace("%", " %"))
         for key, name, form in FIGURES
         if key in result
     ]
+    if "groups" in result:
+        groups, known = result["groups"]["groups"], result["groups"]["in_train"]
+        rows.append(("groups, of which in the train split", f"{groups}, {known}"))
+    unusual = result.get("any_time", {}).get("unusual")
+    if unusual is not None:
+        rows.append((f"recordings {UNLIKE}", f"{100 * unusual:.1f} %"))
     sent = result.get("communication", {}).items()
-    return rows + [(f"communication: {name.replace('_', ' ')}", str(count)) for name, count in sent]
+    rows += [(f"communication: {name.replace('_', ' ')}", str(count)) for name, count in sent]
+    return rows + _cost_rows(result["cost"])
+
+
+def _cost_rows(cost: dict[str, Any]) -> list[tuple[str, str]]:
+    """In NeuroBench's names, per recording; and per answer, if the model stops early."""
+    rows = [
+        ("Footprint, bytes", f"{cost['Footprint']:,}"),
+        ("ParameterCount", f"{cost['ParameterCount']:,}"),
+        ("ConnectionSparsity", f"{cost['ConnectionSparsity']:.4f}"),
+    ]
+    for what, part in (("recording", cost), ("answer", cost.get("per_answer"))):
+        if part is not None:
+            operations = part["SynapticOperations"]
+            rows += [
+                (f"ActivationSparsity per {what}", f"{part['ActivationSparsity']:.4f}"),
+                (f"Effective_ACs per {what}", f"{operations['Effective_ACs']:,.0f} of {operations['Dense']:,.0f}"),
+                (f"MembraneUpdates per {what}", f"{part['MembraneUpdates']:,.0f}"),
+            ]
+    return rows
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -250,6 +223,27 @@ def _print(result: dict[str, Any]) -> None:
         if count:
             bins.add_row(f"{i / n:.2f} to {(i + 1) / n:.2f}", str(count), f"{confidence:.3f}", f"{accuracy:.3f}")
     print_table(bins, "Reliability")
+    if "any_time" in result:
+        _print_any_time(result["any_time"])
+
+
+def _print_any_time(figures: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    columns = ("after", "accuracy", "mean confidence", "calibration error", "negative log-likelihood", "hidden spikes")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for one in figures["after"]:
+        table.add_row(
+            f"{100 * one['share']:.0f} %",
+            f"{100 * one['accuracy']:.1f} %",
+            f"{one['confidence']:.3f}",
+            f"{one['ece']:.4f}",
+            f"{one['nll']:.4f}",
+            f"{one['hidden_spikes']:.0f}",
+        )
+    print_table(table, "Answers before the end, after a share of each recording")
 
 
 def _print_sets(sets: dict[str, Any]) -> None:

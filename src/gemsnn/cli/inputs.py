@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gemsnn.cli.output import say
 from gemsnn.errors import DataError
-
-
-def recordings_in(path: Path) -> list[Path]:
-    """The recording itself, or all those in a folder and its folders."""
-    from gemsnn.events.recordings import READERS
-
-    if not path.is_dir():
-        return [path]
-    found = sorted(file for file in path.rglob("*") if file.suffix.lower() in READERS)
-    if not found:
-        raise DataError(f"{path}: there are no recordings in this folder; they end in {', '.join(READERS)}")
-    return found
+from gemsnn.model.spike_list import SpikeList
 
 
 def read_inputs(model: Any, file: Path) -> tuple[NDArray[Any], list[str]]:
@@ -51,27 +41,21 @@ def check_recordings_fit(model: Any, run: Path) -> None:
 
 def fitting(model: Any, data: Any) -> Any:
     """The data of a prepared file as the model knows it; one that it was not made for is refused, with what differs."""
-    from gemsnn.training.polarity import merged_polarities
+    from gemsnn.training.relabelled import relabelled, with_inputs_of
 
-    if model.preprocessing is not None and model.preprocessing.polarity == "merged":
-        data = merged_polarities(data)
-    different = [
-        f"{what} {ours!r} in the model, {theirs!r} in the data"
-        for what, ours, theirs in (
-            ("inputs", model.network.n_inputs, data.n_inputs),
-            ("visible neurons", model.network.n_visible, data.n_visible),
-            ("classes", list(model.classes), list(data.classes)),
-        )
-        if ours != theirs
-    ]
-    if model.preprocessing is not None and data.preprocessing is not None:
-        before, now = model.preprocessing.to_dict(), data.preprocessing.to_dict()
-        different += [
-            f"{key} {before[key]!r} in the model, {now[key]!r} in the data" for key in before if before[key] != now[key]
-        ]
-    if different:
+    data = with_inputs_of(model, data)
+    known = {str(label) for label in model.classes}
+    if model.classes and data.classes:
+        if strange := [str(label) for label in data.classes if str(label) not in known]:
+            raise DataError(
+                f"{data.path}: does not fit the model: class {strange[0]} is none of the model's, "
+                f"{', '.join(map(str, model.classes))}; teach it with `gemsnn train --from`, or leave it out"
+            )
+        return relabelled(data, model.classes)
+    if model.network.n_visible != data.n_visible or model.classes or data.classes:
         raise DataError(
-            f"{data.path}: does not fit the model: {'; '.join(different)}. Prepare the data as for training"
+            f"{data.path}: does not fit the model: {model.network.n_visible} visible neurons and "
+            f"{len(model.classes)} classes in the model, {data.n_visible} and {len(data.classes)} in the data"
         )
     return data
 
@@ -87,10 +71,29 @@ def prepared_examples(model: Any, file: Path) -> Iterator[tuple[str, str, NDArra
                 yield f"{file} {split} {index}", part.names[index], part[index]
 
 
+@contextmanager
+def evaluated_examples(model: Any, run: Path, data: Path, split: str) -> Iterator[tuple[Any, Any]]:
+    """Examples of a prepared file's split, with the file; or of a folder for each class, with None."""
+    from gemsnn.events import open_prepared
+
+    if data.is_dir():
+        check_recordings_fit(model, run)
+        yield FolderExamples(model, data), None
+        return
+    with open_prepared(data) as opened:
+        prepared = fitting(model, opened)
+        part = getattr(prepared, split)
+        if not len(part):
+            raise DataError(f"{data}: the {split} split is empty, so there is nothing to evaluate on")
+        yield part, prepared
+
+
 class FolderExamples:
     """Recordings in one folder for each class, named as the model's classes are."""
 
     def __init__(self, model: Any, folder: Path) -> None:
+        from gemsnn.events.recordings import recordings_in
+
         known = {str(label): index for index, label in enumerate(model.classes)}
         folders = sorted(path for path in folder.iterdir() if path.is_dir())
         strange = [path.name for path in folders if path.name not in known]
@@ -115,5 +118,5 @@ class FolderExamples:
         one = self.inputs[index]
         return one.reshape(len(one), -1, *self._grid)
 
-    def read(self, indices: ArrayLike, /) -> NDArray[Any]:
-        return np.stack([self.inputs[index] for index in np.asarray(indices)])
+    def load(self, index: int, /) -> tuple[SpikeList, SpikeList | None]:
+        return SpikeList.from_array(self.inputs[index], self.names[index]), None

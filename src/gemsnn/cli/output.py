@@ -5,9 +5,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from gemsnn.common.words import printable
+from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,7 +47,7 @@ class _Lasting:
 
 def outlast_output() -> None:
     """From now on, a reader that leaves (`| head`) or a full disk behind the output does not end the work."""
-    if not isinstance(sys.stdout, _Lasting):
+    if sys.stdout is not None and not isinstance(sys.stdout, _Lasting):
         sys.stdout = _Lasting(sys.stdout)
 
 
@@ -53,6 +57,20 @@ def throw_away(stream: Any) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
+ForcePage = Annotated[bool, typer.Option("--force", help="Replace the file even if it is not a page of gemsnn's.")]
+
+
+def refuse_existing(option: str, out: Path | None, force: bool, *, but_pages: bool = False) -> None:
+    """Refuse to replace a file before any work is done; with ``but_pages``, a page of ours may be replaced."""
+    from gemsnn.common.page import is_page
+
+    if out is None or force or not out.exists() or (but_pages and is_page(out)):
+        return
+    what = " and is not a page of gemsnn's" if but_pages else ""
+    raise ConfigError(f"{option} {out}: this file is there already{what}; give --force to replace it, or another name")
 
 
 def say(line: str, *, error: bool = False) -> None:

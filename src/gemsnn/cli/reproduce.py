@@ -28,6 +28,10 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(help="How many seeds: 0, 1, ...; three if quick, else five.", min=1)
     ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(help="Examples learned from the same weights.", show_default="1, as in the paper", min=1),
+    ] = None,
     published_code: Annotated[
         bool,
         typer.Option(
@@ -78,6 +82,8 @@ def reproduce(
         changes = {**PUBLISHED_CODE, **changes}
     if seeds is not None:
         changes["seeds"] = tuple(range(seeds))
+    if batch_size is not None:
+        changes["batch_size"] = batch_size
     protocol = Protocol.make("quick" if quick else "full", **changes)
     with own_folder(out), warnings_as_lines():
         n_recordings = sum(protocol.per_class) * len(protocol.digits)

@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gemsnn.cli.output import print_table, say
-
-_FIELDS = ("name", "accuracy", "ece", "nll", "brier", "log_likelihood", "position", "status")
+from gemsnn.cli.output import ForcePage, print_table, refuse_existing, say
 
 
 def runs(
@@ -19,13 +17,13 @@ def runs(
             metavar="FIELD",
             help="Order of the runs: name; accuracy, ece, nll, brier or log_likelihood, the best on validation "
             "examples first; position, status, or any setting.",
-            autocompletion=lambda: list(_FIELDS),
         ),
     ] = "name",
     page: Annotated[
         Path | None,
         typer.Option(help="Also write a page to this file: table and curves.", metavar="FILE.html", dir_okay=False),
     ] = None,
+    force: ForcePage = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per run, not a table.")] = False,
 ) -> None:
     """List and compare training runs: the settings in which they differ, what came of it, and the curves as a page.
@@ -39,6 +37,7 @@ def runs(
     from gemsnn.common.files import write_whole
     from gemsnn.training.comparison import compare, comparison_page
 
+    refuse_existing("--page", page, force, but_pages=True)
     compared = compare(folder).sorted_by(sort)
     if page is not None:
         write_whole(page, comparison_page(compared).encode())

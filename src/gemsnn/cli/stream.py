@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, stopping_rule
-from gemsnn.cli.output import say
+from gemsnn.cli.output import say, warnings_as_lines
 from gemsnn.errors import ConfigError
+
+IDLE = 0.25  # seconds without datagrams after which it is asked whether anything is in sight
 
 
 def stream(
@@ -49,7 +51,9 @@ def stream(
 ) -> None:
     """Answers while a recording goes on: one after each time step, as events come.
 
-    Events from standard input are lines t,x,y,p (time in microseconds); an empty line ends a recording. A recording
+    Events from standard input are lines t,x,y,p (time in microseconds), or with columns that can be recognised; an
+    empty line ends a recording, and so does time that jumps back. Of a camera, or one recording after the other, what
+    is left of a recording after a stop is passed over, and nothing is answered while nothing is in sight. A recording
     that is played back gives, at its end, the answer of gemsnn predict. Ctrl-C ends the stream.
 
     Example: gemsnn stream runs/first recordings/recording.aedat --speed 0 --stop 0.9
@@ -58,13 +62,13 @@ def stream(
 
     trained, how = load(run, model, decoder, compartments)
     check_recordings_fit(trained, run)
-    with ExitStack() as open_things:
+    with ExitStack() as open_things, warnings_as_lines():
         coming, key, live_source = open_source(trained, source, speed, binary, open_things)
         enough = stopping_rule(trained, how, set_size) if stop is None else stop
         live = trained.stream(
-            how, stop=enough, key=key, patience_us=round(patience_ms * 1000), endless=endless
+            how.kind, how.compartments, stop=enough, key=key, patience_us=round(patience_ms * 1000), endless=endless
         )  # fmt: skip
-        say(f"{run}: {how.kind} decoder, {how.compartments} compartments; {_told(source, coming)}", error=True)
+        say(f"{run}: {how.name} decoder, {how.compartments} compartments; {_told(source, coming)}", error=True)
         _leave_garbage_alone()
         try:
             _print_answers(live, coming, live_source, brief, as_json)
@@ -85,13 +89,14 @@ def open_source(
     from gemsnn.inference import recording_key
 
     if source == "-":
-        return (from_bytes if binary else from_text)(sys.stdin.buffer), 0, False
+        return (from_bytes if binary else from_text)(sys.stdin.buffer), 0, True
     if source.startswith("udp:"):
         host, _, port = source.removeprefix("udp:").rpartition(":")
         if not port.isdecimal():
             raise ConfigError(f"{source}: give the port to listen on, as in udp:7777 or udp:127.0.0.1:7777")
         where = {"host": host.strip("[]")} if host else {}
-        return open_things.enter_context(UdpSource(int(port), **where)), 0, True
+        size = model.preprocessing.sensor_size
+        return open_things.enter_context(UdpSource(int(port), **where, sensor_size=size, idle=IDLE)), 0, True
     if is_prepared(Path(source)):
         raise ConfigError(f"{source}: a prepared file holds time steps, not events; gemsnn predict takes it")
     events = read_recording(source)
@@ -116,27 +121,34 @@ def _leave_garbage_alone() -> None:
 
 
 def _print_answers(live: Any, coming: Iterable[Any], again: bool, brief: bool, as_json: bool) -> None:
-    recording, before = 0, None
+    first, before = live.key, None
     for answer in live.follow(coming, again=again):
-        last = answer.ended or answer.stop
-        if not brief or last or answer.label != before:
+        last, recording = answer.ended or answer.stop, live.key - first
+        if not brief or last or answer.nothing or answer.label != before:
             line = _as_json(live, recording, answer) if as_json else _as_text(recording, answer)
             typer.echo(line)
             sys.stdout.flush()
         if answer.stop and not again:
             return
         before = None if last else answer.label
-        recording += last
 
 
 def _as_text(recording: int, answer: Any) -> str:
+    from gemsnn.inference import UNLIKE
+
+    if answer.nothing:
+        return f"{'-':>4} {'-':>6} {answer.time_us / 1e6:>10.3f} s  nothing in sight"
     line = f"{recording:>4} {answer.step:>6} {answer.time_us / 1e6:>10.3f} s  {answer.label}  {answer.confidence:.3f}"
     if answer.labels is not None:
         line += f"  {{{', '.join(map(str, answer.labels))}}}"
+    if answer.unusual:
+        line += f"  {UNLIKE}{'; no guarantee' if answer.labels is not None else ''}"
     return line + ("  stop" if answer.stop else "") + ("  end" if answer.ended else "")
 
 
 def _as_json(live: Any, recording: int, answer: Any) -> str:
+    if answer.nothing:
+        return json.dumps({"recording": None, "time_us": answer.time_us, "class": None, "nothing": True})
     told: dict[str, Any] = {
         "recording": recording,
         "step": answer.step,
@@ -147,7 +159,10 @@ def _as_json(live: Any, recording: int, answer: Any) -> str:
         "hidden_spikes": answer.hidden_spikes,
         "stop": answer.stop,
         "ended": answer.ended,
+        "usual": answer.usual,
     }
+    if answer.usual is not None:
+        told["unusual"] = answer.unusual
     if answer.labels is not None:
         told["set"] = list(answer.labels)
     return json.dumps(told)
@@ -159,5 +174,5 @@ def _complain(live: Any, coming: Any) -> None:
         say(f"warning: {live.late} events came too late, and were left out: see --patience-ms", error=True)
     if getattr(coming, "lost", 0):
         say(f"warning: {coming.lost} datagrams were lost", error=True)
-    if getattr(coming, "strange", 0):
-        say(f"warning: {coming.strange} datagrams were no whole number of events, and left out", error=True)
+    if getattr(coming, "refused", 0):
+        say(f"warning: {coming.refused} datagrams were malformed, and left out", error=True)

@@ -18,7 +18,7 @@ from gemsnn.cli.evaluate import (
     promises,
     stopping_rule,
 )
-from gemsnn.cli.output import say, warnings_as_lines
+from gemsnn.cli.output import ForcePage, refuse_existing, say, warnings_as_lines
 from gemsnn.errors import DataError
 
 if TYPE_CHECKING:
@@ -35,16 +35,14 @@ def watch(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The page to write.", dir_okay=False)] = Path("watch.html"),
+    force: ForcePage = False,
     most: Annotated[int, typer.Option("--most", min=1, help="Recordings of a folder or prepared file to show.")] = 24,
     split: Annotated[SplitName, typer.Option(help="Which examples of a prepared file.")] = SplitName.TEST,
-    terminal: Annotated[bool, typer.Option("--terminal", help="Show bars in the terminal; write no page.")] = False,
     live: Annotated[
         bool, typer.Option("--live", help="Serve the page on this machine while a stream runs; Ctrl-C ends it.")
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of --live; 0 takes any that is free.")] = 0,
-    speed: Annotated[
-        float, typer.Option(min=0.01, help="Of --terminal and --live: 2 is twice as fast as the camera.")
-    ] = 1.0,
+    speed: Annotated[float, typer.Option(min=0.01, help="Of --live: 2 plays twice as fast as the camera.")] = 1.0,
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
@@ -64,6 +62,7 @@ def watch(
     if live:
         _serve(trained, how, run, str(file), set_size, port, speed)
         return
+    refuse_existing("--out", out, force, but_pages=True)
     promises(trained, how)
     options = {"decoder": how, "size": set_size}
     with warnings_as_lines(), _items(trained, run, file, split) as (items, picture):
@@ -72,10 +71,8 @@ def watch(
             say(f"error: {error}", error=True)
         if not ordered:
             raise DataError(f"{file}: there is nothing to watch")
-        if terminal:
-            _play(trained, ordered[:most], picture, speed=speed, **options)
-        else:
-            _write(trained, ordered, picture, most, out, file, run, options)
+        title = f"gemsnn watches {file.name}"
+        gallery(trained, ordered[:most], picture, out, title=title, about=str(run), of=len(ordered), **options)
     if errors:
         say(f"{len(errors)} of {len(items)} recordings could not be read", error=True)
         raise typer.Exit(1)
@@ -83,9 +80,10 @@ def watch(
 
 @contextmanager
 def _items(model: Any, run: Path, file: Path, split: SplitName) -> "Iterator[tuple[list[Item], Picture]]":
-    from gemsnn.cli.inputs import check_recordings_fit, fitting, recordings_in
+    from gemsnn.cli.inputs import check_recordings_fit, fitting
     from gemsnn.events import open_prepared
     from gemsnn.events.container import is_prepared
+    from gemsnn.events.recordings import recordings_in
     from gemsnn.watching import Picture, examples, recordings
 
     if not is_prepared(file):
@@ -100,34 +98,25 @@ def _items(model: Any, run: Path, file: Path, split: SplitName) -> "Iterator[tup
         yield examples(data, part), Picture.of(model, data.grid)
 
 
-def _play(model: Any, items: "list[Item]", picture: "Picture", **options: Any) -> None:
-    from rich.console import Console
-
-    from gemsnn.watching import play
-
-    for item in items:
-        say(item.name if item.truth is None else f"{item.name} (truth: {item.truth})")
-        play(model, item.read(), picture, Console(markup=False, emoji=False), **options)
-
-
-def _write(
+def gallery(
     model: Any,
     items: "list[Item]",
     picture: "Picture",
-    most: int,
     out: Path,
-    file: Path,
-    run: Path,
-    options: dict[str, Any],
+    *,
+    decoder: Any = None,
+    size: int = 1,
+    of: int = 0,
+    **words: Any,
 ) -> None:
+    """Write the page; ``of`` is how many recordings there are, if not all are shown, ``words`` are the page's."""
     from gemsnn.common.files import write_whole
     from gemsnn.common.words import counted
     from gemsnn.watching import scenes_of, watch_page
 
-    scenes = scenes_of(model, items[:most], picture, **options)
-    left_out = len(items) - len(scenes)
-    title = f"gemsnn watches {file.name}"
-    page = watch_page(model, scenes, title=title, about=str(run), decoder=options["decoder"], left_out=left_out)
+    scenes = scenes_of(model, items, picture, decoder=decoder, size=size)
+    left_out = max(of, len(items)) - len(scenes)
+    page = watch_page(model, scenes, decoder=decoder, left_out=left_out, **words)
     write_whole(out, page.encode())
     say(f"{out}: {counted(len(scenes), 'recording')}, {len(page) / 1e6:.1f} MB; open it in a browser")
 
@@ -143,7 +132,7 @@ def _serve(model: Any, how: Any, run: Path, source: str, size: int, port: int, s
     check_recordings_fit(model, run)
     with ExitStack() as open_things, warnings_as_lines():
         coming, key, again = open_source(model, source, speed, False, open_things)
-        live = model.stream(how, stop=stopping_rule(model, how, size), key=key)
+        live = model.stream(how.kind, how.compartments, stop=stopping_rule(model, how, size), key=key)
         page = watch_page(model, [], title="gemsnn watches", about=f"{run}, {source}", decoder=how, live="/events")
         server = open_things.enter_context(LiveServer(page, port))
         played = source != "-" and not source.startswith("udp:")

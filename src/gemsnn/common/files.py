@@ -14,24 +14,24 @@ from typing import BinaryIO
 
 from gemsnn.errors import GemsnnError, WriteError
 
-_PARTIAL = re.compile(r"\..+\.\d+(\.[0-9a-f]{8})?\.partial")
+_PARTIAL = re.compile(r"\..+\.\d+\.[0-9a-f]{8}\.partial")
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Write a file so that a crash or a power cut at any instant leaves the old content or the new one."""
-    with replacing(path) as stream:
+    with replacing(path, mode) as stream:
         stream.write(content)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     """A stream whose content becomes the file at the end; leaving by an exception leaves the old file, and no other."""
     # The process in the name says whose it is; the random part keeps two writers apart, and makes the name nobody's to
     # guess. Nothing that is there already is opened or followed.
     partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     with writing(path):
         _refuse_special(path)
-        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         try:
             with open(descriptor, "w+b") as stream:
                 yield stream

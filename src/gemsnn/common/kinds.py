@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any, TypeVar
 
 from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 
 Part = TypeVar("Part")
+
+
+def register(
+    what: str,
+    kinds: MutableMapping[str, Any],
+    name: str,
+    part: Any,
+    definition: Callable[[Any], Any] = lambda part: part,
+) -> None:
+    """Add a part to the list of its kind; a name is taken only once.
+
+    ``definition`` gives the class or function behind a part. A new version of it, as from a notebook cell that is run
+    again, replaces the old one.
+    """
+    if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable():
+        raise ConfigError(f"the name of a {what} must be a text without spaces around it, got {shown(name)}")
+    if name in kinds and _origin(definition(kinds[name])) != _origin(definition(part)):
+        raise ConfigError(f"there is already a {what} called {name!r}: choose another name")
+    kinds[name] = part
+
+
+def _origin(definition: Any) -> tuple[str, str]:
+    return definition.__module__, definition.__qualname__
 
 
 def from_table(what: str, table: Any, kinds: Mapping[str, type[Part]], default: str | None = None) -> Part:

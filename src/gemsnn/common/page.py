@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import html
+from pathlib import Path
 
+from gemsnn.common.files import open_regular
 from gemsnn.common.words import printable
+
+MARK = '<meta name="generator" content="gemsnn">'
+"""By which a page of ours is known, and may be replaced."""
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page of ours."""
+    try:
+        with open_regular(path) as stream:
+            return MARK.encode() in stream.read(1024)
+    except OSError:
+        return False
 
 
 def escape(text: object) -> str:
@@ -15,7 +29,7 @@ def escape(text: object) -> str:
 
 def page(title: str, header: str, main: str, style: str = "") -> str:
     """A whole page from HTML for its head and body; ``style`` is what it needs beyond :data:`STYLE`."""
-    return _PAGE.format(title=escape(title), style=STYLE + style, header=header, main=main)
+    return _PAGE.format(mark=MARK, title=escape(title), style=STYLE + style, header=header, main=main)
 
 
 def section(name: str, title: str, content: str) -> str:
@@ -44,6 +58,7 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+{mark}
 <link rel="icon" href="data:,">
 <title>{title}</title>
 <style>{style}</style>

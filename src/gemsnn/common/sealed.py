@@ -25,7 +25,7 @@ def unseal(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BrokenSealError(f"not JSON ({error})") from None
     if not isinstance(content, dict) or SEAL not in content:
-        raise BrokenSealError("it has no checksum")
+        raise BrokenSealError("it has no checksum: changed, or written by gemsnn 0.1")
     found = content.pop(SEAL)
     if found != _checksum(content):
         raise BrokenSealError("it was changed since it was written")

@@ -36,6 +36,26 @@ def stratified_share(labels: NDArray[Any], count: Callable[[int], int], draw: Dr
     return taken
 
 
+def group_share(groups: NDArray[Any], fraction: float, draw: Draw) -> NDArray[np.bool_]:
+    """(n,) True for the members of whole groups, drawn at random, that come nearest to a fraction of all.
+
+    Of a fraction between 0 and 1, and of two groups or more, at least one group is taken and one left.
+
+    Examples
+    --------
+    >>> group_share(np.array(["anna", "bo", "anna", "cy"]), 0.5, lambda _, n: np.arange(n))
+    array([ True, False,  True, False])
+    """
+    names, member_of, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    order = draw(0, len(names))
+    so_far = np.concatenate([[0], sizes[order].cumsum()])
+    count = int(np.abs(so_far - fraction * len(groups)).argmin())
+    if 0 < fraction < 1 and len(names) > 1:
+        count = min(max(count, 1), len(names) - 1)
+    taken: NDArray[np.bool_] = np.isin(member_of, order[:count])
+    return taken
+
+
 def stratified_order(labels: NDArray[Any], draw: Draw) -> NDArray[np.intp]:
     """A random order whose every beginning holds the classes in nearly the right proportion."""
     rank = np.empty(len(labels))

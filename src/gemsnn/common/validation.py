@@ -17,13 +17,15 @@ _MOST = 5  # problems told at once
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     """One text for all that is wrong: the field, its value, and what is allowed."""
     texts: list[str] = []
-    problems = error.errors()
+    problems, listed = error.errors(), False
     for item in problems[:_MOST]:
         where = ".".join(str(part) for part in item["loc"])
         if isinstance(item.get("ctx", {}).get("error"), ConfigError):
             texts.append(str(item["ctx"]["error"]))  # it names the field itself
         elif item["type"] == "extra_forbidden":
-            texts.append(f"{where}: {unknown(str(item['loc'][-1]), _owner(model, item['loc']).model_fields)}")
+            told = unknown(str(item["loc"][-1]), _owner(model, item["loc"]).model_fields)
+            texts.append(f"{where}: {told.partition(';')[0] if listed else told}")
+            listed = True
         elif not where:
             texts.append(str(item["msg"]).removeprefix("Value error, "))
         else:

@@ -5,27 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from gemsnn.engine.jit import FASTMATH, kernel
-
-
-@intrinsic
-def _count_ones(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
+from gemsnn.compiling.instructions import count_ones, trailing_zeros
+from gemsnn.compiling.jit import FASTMATH, kernel
 
 
 @kernel()
@@ -40,13 +22,24 @@ def pack(spikes: Any, bits: Any, column: int) -> None:
 
 
 @kernel()
+def pack_listed(source: Any, first: int, size: int, bits: Any, column: int) -> None:
+    """Write those of the listed spikes that belong to ``size`` sources from ``first`` on."""
+    for w in range(bits.shape[0]):
+        bits[w, column] = 0
+    for a in range(source.shape[0]):
+        j = source[a] - first
+        if 0 <= j < size:
+            bits[j // 64, column] |= np.uint64(1) << np.uint64(j % 64)
+
+
+@kernel()
 def list_active(bits: Any, column: int, active: Any) -> int:
     """Write down which sources spike in a column of (words, ...); returns how many."""
     n = 0
     for w in range(bits.shape[0]):
         word = bits[w, column]
         while word != np.uint64(0):
-            active[n] = 64 * w + np.int64(_trailing_zeros(word))  # type: ignore[call-arg]
+            active[n] = 64 * w + np.int64(trailing_zeros(word))
             n += 1
             word &= word - np.uint64(1)
     return n
@@ -62,6 +55,6 @@ def count_pairs(bits: Any, mine: int, first: int, last: int, whole: Any, counts:
         word = bits[w, mine]
         if word != np.uint64(0):
             for c in range(start, end):
-                whole[c] += np.int32(_count_ones(bits[w, c] & word))  # type: ignore[call-arg]
+                whole[c] += np.int32(count_ones(bits[w, c] & word))
     for c in range(start, end):
         counts[c] = whole[c]

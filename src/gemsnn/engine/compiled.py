@@ -1,29 +1,28 @@
-"""The fast engine: learning in the form that suits the sizes, and running without learning."""
+"""The fast engine: learning in the form that suits network and rule, and running without learning."""
 
 from __future__ import annotations
 
 import math
 from typing import Literal
 
-from gemsnn.engine import direct, event, protocol, resting, sparse
-from gemsnn.engine.event import BLOCK, horizon
+from gemsnn.engine import event, protocol, recordings, resting, sparse
+from gemsnn.engine.event import BLOCK
 from gemsnn.engine.event_plan import event_plan
-from gemsnn.engine.kept import AS_IT_CAME, Declared
-from gemsnn.engine.protocol import State
-from gemsnn.engine.simulate import simulate
-from gemsnn.engine.synapses import is_sparse
-from gemsnn.errors import ConfigError
+from gemsnn.engine.horizon import horizon
+from gemsnn.engine.objective_functions import memory_of_eligibility
+from gemsnn.engine.protocol import Rested, State
 from gemsnn.model import Network, Parameters
+from gemsnn.objectives import LIKELIHOOD, Objective
 from gemsnn.rules import Rule
 
-__all__ = ["declared", "learner", "simulate", "suitable_form"]
+__all__ = ["batches", "learner", "running", "suitable_form"]
+
+Form = Literal["event", "sparse"]
 
 LONGEST_WINDOW = 1024  # steps that the event form may have to look back
-SLOWER = 3.5  # times as long takes a multiplication with an eligibility, which comes from memory, not from a cache
+SLOWER = 12  # times as long takes a multiplication synapse by synapse, which waits for memory
 
-MARKS = {"event": "fading", "direct": "eligibility", "sparse": "settled"}  # what only a state of that form has
-
-FORM: str | None = None  # one of them for all, in tests and benchmarks; None lets the sizes choose
+FORM: Form | None = None  # one for all, in tests and benchmarks; None lets the network and the rule choose
 
 
 def learner(
@@ -35,55 +34,66 @@ def learner(
     state: State | None = None,
     free: bool = False,
     steps: int | None = None,
-    overwrite: bool = False,
-    threads: int = 1,
+    objective: Objective = LIKELIHOOD,
 ) -> protocol.Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""
-    # A form goes on with what it has begun.
-    begun = None if state is None else next((name for name, mark in MARKS.items() if mark in state.kept), None)
-    form = begun or FORM or suitable_form(network, parameters, rule, n_compartments, free, steps)
+    K, form = n_compartments, FORM or suitable_form(network, parameters, rule, n_compartments, free, steps, objective)
+    if state is not None and not isinstance(state.kept, Rested):  # a form goes on with what it has begun
+        form = "event" if isinstance(state.kept, event.Kept) else "sparse"
 
-    def begin(rule: Rule, weights: Parameters, past: State | None, overwrite: bool = True) -> protocol.Learner:
+    def wake(rule: Rule, weights: Parameters, state: State | None) -> protocol.Learner:
         if form == "sparse":
-            return sparse.Learner(network, weights, rule, n_compartments, state=past, overwrite=overwrite)
-        if form == "direct":
-            return direct.Learner(network, weights, rule, n_compartments, state=past, free=free, threads=threads)
-        return event.Learner(
-            network, weights, rule, n_compartments, state=past, free=free, steps=steps, threads=threads
-        )
+            return sparse.Learner(network, weights, rule, K, objective, state=state)
+        own = event.Weights.of(weights)
+        return event.Learner(network, own, rule, K, objective, state=state, free=free, steps=steps)
 
-    if free and state is None:
-        return resting.Learner(network, parameters, rule, n_compartments, begin)
-    return begin(rule, parameters, state, overwrite)
+    if free and state is None and not objective.rewarded:
+        return resting.Learner(network, parameters, rule, n_compartments, objective, wake)
+    return wake(rule, parameters, state)
 
 
-def declared(network: Network, rule: Rule, n_compartments: int, state: State) -> Declared:
+def batches(
+    network: Network,
+    parameters: Parameters,
+    rule: Rule,
+    n_compartments: int,
+    *,
+    steps: int,
+    threads: int,
+    objective: Objective = LIKELIHOOD,
+) -> protocol.Batches:
     """See :class:`gemsnn.engine.protocol.Engine`."""
-    for name, mark in MARKS.items():
-        if mark in state.kept:
-            form = {"event": event.declared, "direct": direct.declared, "sparse": sparse.declared}[name]
-            return form(network, rule, n_compartments, state)
-    raise ConfigError(f"state lacks {', '.join(MARKS.values())}: {AS_IT_CAME}")
+    form = FORM or suitable_form(network, parameters, rule, n_compartments, False, steps, objective)
+    made = event.Batches if form == "event" else sparse.Batches
+    return made(network, parameters, rule, n_compartments, steps, threads, objective)
+
+
+def running(network: Network, parameters: Parameters) -> protocol.Running:
+    """See :class:`gemsnn.engine.protocol.Engine`."""
+    return recordings.Running(network, parameters)
 
 
 def suitable_form(
-    network: Network, parameters: Parameters, rule: Rule, n_compartments: int, free: bool, steps: int | None
-) -> Literal["event", "direct", "sparse"]:
-    """The form that takes less time, by the multiplications of one step and compartment; all give the same result.
-
-    The choice may not depend on the number of threads: the last bits of the forms differ.
-    """
-    if is_sparse(network.topology):
+    network: Network,
+    parameters: Parameters,
+    rule: Rule,
+    n_compartments: int,
+    free: bool,
+    steps: int | None,
+    objective: Objective = LIKELIHOOD,
+) -> Form:
+    """The event form, where the graph has it and it takes less time; else the sparse form. The results are the same."""
+    if objective.rewarded:  # each compartment has inputs of its own, and rewards come after the step
         return "sparse"
-    plan = event_plan(network, free, parameters.dtype)
-    reach = horizon(rule.gamma, parameters.dtype) or math.inf
+    plan = event_plan(network, free or objective.free, parameters.dtype)
+    reach = horizon(memory_of_eligibility(objective, rule), parameters.dtype) or math.inf
     if plan is None or min(steps or math.inf, reach) > LONGEST_WINDOW:
-        return "direct"
-    n, (n_basis, duration) = network.n_neurons, plan.synapses.taps.shape
+        return "sparse"
+    # Multiplications of one step and compartment. By events: products with the steps of the window, on average, in all
+    # compartments. Synapse by synapse: each has an eligibility and a weight, if its source has a trace.
+    n_basis, duration = plan.synapses.taps.shape
     lags = 1 if plan.synapses.recursive else duration
-    # Products of the present step with those of the window, on average, in all compartments.
     window = min((steps or math.inf) / 2, reach + BLOCK / 2)
-    by_events = n_compartments * window * (n + 4 * n_basis * lags)
-    # Eligibility and drive of every synapse of a hidden neuron; those of the inputs are large matrix products.
-    directly = 2 * n * network.n_hidden * n_basis + n * network.n_inputs * n_basis / (4 * n_compartments)
-    return "event" if by_events <= SLOWER * directly else "direct"
+    by_events = n_compartments * window * (network.n_neurons + 4 * n_basis * lags)
+    by_synapses = network.topology.n_synapses * n_basis
+    return "event" if by_events <= SLOWER * by_synapses else "sparse"

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from gemsnn.compiling.jit import FASTMATH, jit, kernel, part
 from gemsnn.engine.bits import list_active
-from gemsnn.engine.event_window import Population
-from gemsnn.engine.jit import FASTMATH, jit, kernel, part
+from gemsnn.engine.event_arrays import Population
 from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import gather, mix
 
@@ -22,14 +22,12 @@ def drive(
     synapses: Bank,
     time: int,
     t: int,
-    first_k: int,
-    last_k: int,
     potentials: Any,
     offsets: Any,
     factors: Any,
     filtered_here: Any,
 ) -> None:
-    """Add W_0 . R_t to the potentials (K, columns) of compartments ``first_k`` to ``last_k`` - 1."""
+    """Add W_0 . R_t to the potentials (K, columns)."""
     filtered, impulse, taps = p.filtered, p.impulse, synapses.taps
     K, n_basis, n = filtered.shape
     D, ring, number = taps.shape[1], impulse.shape[1] // (n_basis * n), 0
@@ -40,14 +38,14 @@ def drive(
             for basis in range(n_basis):
                 offsets[number], factors[number] = (slot * n_basis + basis) * n, taps[basis, lag - 1]
                 number += taps[basis, lag - 1] != 0
-    for k in range(first_k, last_k):
+    for k in range(potentials.shape[0]):
         own = k if K > 1 else 0
         if synapses.recursive:
             for basis in range(n_basis):
                 for i in range(n):
                     potentials[k, i] += filtered[own, basis, i]
         else:
-            if K > 1 or k == first_k:
+            if K > 1 or k == 0:
                 mix(impulse[own], offsets, factors, number, 0, n, filtered_here)
             for i in range(n):
                 potentials[k, i] += filtered_here[i]
@@ -61,57 +59,59 @@ def drive(
                 for basis in range(n_basis):
                     total += taps[basis, lag - 1] * mean_impulse[(time - lag) % mean_impulse.shape[0], basis]
         p.mean_trace[t] = total
+        centre = p.centre
+        for k in range(potentials.shape[0]):
+            for i in range(n):
+                potentials[k, i] -= total * centre[i]
 
 
 @part(fastmath=FASTMATH)
-def take_in(
-    p: Population, synapses: Bank, time: int, position: int, first_k: int, last_k: int, active: Any, left: Any
-) -> None:
-    """The spikes of the step before ``time``, of some compartments: their rows, as what the filters are driven by."""
+def take_in(p: Population, synapses: Bank, time: int, position: int, active: Any, leaving_rows: Any) -> None:
+    """The spikes of the step before ``time``: their rows, as what the filters are driven by."""
     weights, bits, impulse, past = p.weights, p.bits, p.impulse, synapses.taps.shape[1]
     K, n_basis, n = p.filtered.shape
     width = n_basis * n
     place = (time - 1) % (impulse.shape[1] // width) * width
-    for k in range(first_k, last_k):
+    for k in range(K):
         total = impulse[k, place : place + width]
         n_active = list_active(bits, position * K + k, active)
         gather(weights, active, n_active, total)
         if synapses.recursive:
             n_active = list_active(bits, (position - past) * K + k, active)
-            gather(weights, active, n_active, left)
-            _less_what_leaves(synapses.recursion, n, total, left)
+            gather(weights, active, n_active, leaving_rows)
+            _less_what_leaves(synapses.recursion, n, total, leaving_rows)
     if p.mean.shape[0]:
         total = p.mean_impulse[(time - 1) % p.mean_impulse.shape[0]]
         _gather_mean(p.mean, active, list_active(bits, position, active), total)
         if synapses.recursive:
-            _gather_mean(p.mean, active, list_active(bits, position - past, active), left[:n_basis])
-            _less_what_leaves(synapses.recursion, 1, total, left)
+            _gather_mean(p.mean, active, list_active(bits, position - past, active), leaving_rows[:n_basis])
+            _less_what_leaves(synapses.recursion, 1, total, leaving_rows)
 
 
 @kernel(fastmath=FASTMATH)
-def _less_what_leaves(recursion: Recursion, n: int, total: Any, left: Any) -> None:
+def _less_what_leaves(recursion: Recursion, n: int, total: Any, leaving_rows: Any) -> None:
     """gain q - leaving q', of (n_basis * n,) for spikes that come in and spikes that leave the filters' memory."""
     for basis in range(len(recursion.gain)):
         gain, leaving = recursion.gain[basis], recursion.leaving[basis]
         for i in range(np.uint64(basis * n), np.uint64((basis + 1) * n)):
-            total[i] = gain * total[i] - leaving * left[i]
+            total[i] = gain * total[i] - leaving * leaving_rows[i]
 
 
 @kernel(fastmath=FASTMATH)
-def take_in_again(p: Population, synapses: Bank, time: int, t: int, active: Any, left: Any) -> None:
+def take_in_again(p: Population, synapses: Bank, time: int, t: int, active: Any, leaving_rows: Any) -> None:
     """What finite filters hold, with the weights as they are now."""
     D = synapses.taps.shape[1]
     for back in range(min(D, time), 0, -1):
-        take_in(p, synapses, time - back + 1, D + t - back, 0, len(p.products), active, left)
+        take_in(p, synapses, time - back + 1, D + t - back, active, leaving_rows)
 
 
 @part(fastmath=FASTMATH)
-def recur(p: Population, recursion: Recursion, time: int, first_k: int, last_k: int) -> None:
+def recur(p: Population, recursion: Recursion, time: int) -> None:
     """From W_0 . R_{time - 1} to W_0 . R_time: z <- decay z + gain q - leaving q'."""
     filtered, impulse = p.filtered, p.impulse
-    _, n_basis, n = filtered.shape
+    K, n_basis, n = filtered.shape
     place = np.uint64((time - 1) % (impulse.shape[1] // (n_basis * n)) * n_basis * n)
-    for k in range(first_k, last_k):
+    for k in range(K):
         for basis in range(n_basis):
             decay, start = recursion.decay[basis], place + np.uint64(basis * n)
             for i in range(np.uint64(n)):

@@ -20,14 +20,11 @@ What is needed, follows from spikes, in five points; each is a file or a part of
    ``own_drive``, ``learn_own``): that synapse is learned virtually, directly, from 0, and its drive is taken off.
 5. Writing back (``event_writing.py``): when the window is full, spike by spike, each with its filtered a.
 
-This file goes through them step by step. A team of threads shares the work of a step: up to the spikes, each has its
-own compartments; then, where the compartments' signals are added up, its own neurons. A barrier stands after each part.
-What is computed for a compartment or a neuron does not depend on who does it, so that the result is the same to the bit
-for any number of threads.
+This file goes through them step by step.
 
 Sources that have the same targets form a population: the inputs, and clamped visible neurons, spike alike in all
 compartments (K_p = 1); hidden neurons, and visible ones that may run freely, do not (K_p = K). Neurons with the same
-sources form a segment of neighbouring rows.
+sources form a rows of neighbouring rows.
 """
 
 from __future__ import annotations
@@ -36,205 +33,196 @@ from typing import Any
 
 import numpy as np
 
-from gemsnn.engine.barrier import wait_for_all
-from gemsnn.engine.bits import pack
-from gemsnn.engine.by_number import laid_out, member
-from gemsnn.engine.direct_learning import advance_traces
+from gemsnn.compiling.by_number import laid_out, member
+from gemsnn.compiling.jit import FASTMATH, kernel, part
+from gemsnn.engine.bits import pack, pack_listed
+from gemsnn.engine.eligibility import advance_traces
+from gemsnn.engine.event_arrays import Arrays, Steps
 from gemsnn.engine.event_drive import drive, recur, take_in
 from gemsnn.engine.event_learning import add_learned, add_signals, learn_own, own_drive
-from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn, turn_pairs
-from gemsnn.engine.event_window import Share, Steps, Window
-from gemsnn.engine.firing import fire, weigh
-from gemsnn.engine.jit import FASTMATH, kernel, part
+from gemsnn.engine.event_products import finite_products, recursive_products, recursive_squares, turn
+from gemsnn.engine.firing import add_up, fire, weigh
 
 
 @kernel(fastmath=FASTMATH, error_model="numpy")
 def advance(
-    w: Window,
+    w: Arrays,
     all_populations: Any,
     n_populations: int,
     steps: Steps,
     post_factor: Any,
     broadcast: Any,
     local: Any,
+    report: Any,
+    slopes: Any,
     first: int,
     last: int,
-    share: Share,
-    counter: Any,
 ) -> None:
     """Steps ``first`` to ``last`` - 1 of what is given; there is room for them in the window."""
-    thread, n_threads, first_k, last_k = share.thread, share.n_threads, share.first_k, share.last_k
-    synapses, bias, potentials, spikes = w.synapses, w.bias, w.potentials[thread], steps.spikes
-    log_weights, importance, likelihood = w.log_weights[thread], w.importance[thread], w.likelihood[thread]
-    active, left, of_neuron = w.active[thread], w.left[thread], w.of_neuron[thread]
-    offsets, lag_factors, turned, sums = w.offsets[thread], w.lag_factors[thread], w.turned[thread], w.sums[thread]
-    whole, counts, left_counts, starts = w.whole[thread], w.counts[thread], w.left_counts[thread], w.starts[thread]
+    scratch, synapses, bias, spikes = w.scratch, w.graph.synapses, w.carried.bias, steps.spikes
+    log_weights, importance, likelihood = w.carried.log_weights, scratch.importance, scratch.likelihood
+    potentials, active, offsets, factors = scratch.potentials, scratch.active, scratch.offsets, scratch.lag_factors
     recursive, D = synapses.recursive, synapses.taps.shape[1]
-    n, K = w.fired.shape
+    n, K = scratch.fired.shape
     populations = laid_out(all_populations)
-    time, t, begin, barriers = w.time[0], w.place[0], w.place[1], 0
+    time, t, begin = w.carried.time[0], w.window.now[0], w.window.begin[0]
 
-    # Inputs are known ahead: each thread packs, and takes in, those of its own steps.
-    many = last - first
-    ahead_first, ahead_last = many * thread // n_threads, many * (thread + 1) // n_threads
+    # Inputs are known ahead, and taken in at once.
     for number in range(n_populations):
         p = member(populations, number)
         if p.of_inputs:
-            for ahead in range(ahead_first, ahead_last):
-                pack(steps.inputs[first + ahead, p.first : p.first + p.size], p.bits, D + t + ahead)
-    own_drive(w, share)
-    if n_threads > 1:
-        barriers += 1
-        wait_for_all(counter, n_threads * barriers)
-    for number in range(n_populations):
-        p = member(populations, number)
-        if p.of_inputs:
-            for ahead in range(ahead_first, ahead_last):
-                take_in(p, synapses, time + ahead + 1, D + t + ahead, 0, 1, active, left)
+            for ahead in range(last - first):
+                position = D + t + ahead
+                listed = steps.source[steps.start[first + ahead] : steps.start[first + ahead + 1]]
+                pack_listed(listed, p.first, p.size, p.bits, position)
+                take_in(p, synapses, time + ahead + 1, position, active, scratch.leaving_rows)
+    own_drive(w)
 
     for step in range(first, last):
-        clamped = steps.clamped[step]
-        # 1. to 4.: the potentials, of this thread's compartments.
-        for k in range(first_k, last_k):
+        learns = steps.learns[step]
+        # 1. to 4.: the potentials.
+        for k in range(K):
             for i in range(bias.shape[0]):
-                potentials[k, i] = bias[i] + w.own_drive[k, i]
+                potentials[k, i] = bias[i] + scratch.own_drive[k, i]
         for number in range(n_populations):
             p = member(populations, number)
-            drive(p, synapses, time, t, first_k, last_k, potentials, offsets, lag_factors, of_neuron)
+            drive(p, synapses, time, t, potentials, offsets, factors, scratch.of_neuron)
         if begin < t:
-            add_learned(w, populations, n_populations, t, begin, share)
-        for k in range(first_k, last_k):
+            add_learned(w, populations, n_populations, t, begin)
+        for k in range(K):
             fire(
-                potentials[k], steps.uniforms[step, k], steps.targets[step], clamped, w.circuits, w.shares[k],
-                spikes[step, k], w.log_probability[k],
+                potentials[k], steps.uniforms[step, k], steps.targets[step], learns and not w.objective.free,
+                w.graph.circuits, scratch.probabilities[k], spikes[step, k], scratch.log_probability[k],
             )  # fmt: skip
-        _make_post_factors(w, spikes[step], t, clamped, post_factor, share)
-        for number in range(n_populations):
-            p = member(populations, number)
-            if not p.of_inputs:
-                for k in range(first_k, min(last_k, 1) if p.shared else last_k):
-                    column = D + t if p.shared else (D + t) * K + k
-                    pack(spikes[step, k, p.first : p.first + p.size], p.bits, column)
-        if n_threads > 1:
-            barriers += 1
-            wait_for_all(counter, n_threads * barriers)
+        _make_post_factors(w, spikes[step], t, learns, post_factor)
 
-        # The central processor. Every thread computes the same numbers; the first writes them down.
-        weigh(w.kappa, clamped, w.log_probability, likelihood, log_weights, importance)
-        if thread == 0:
-            for k in range(K):
-                steps.log_likelihood[step, k] = likelihood[k]
-                steps.log_weights[step, k], steps.importance[step, k] = log_weights[k], importance[k]
-        # What this thread's neurons learn.
-        _make_signals(w, spikes[step], t, clamped, broadcast, local, share)
-        add_signals(w, t, begin, clamped, share)
-        learn_own(w, t, share)
+        # The central processor, and what the neurons learn from it.
+        add_up(scratch.log_probability, likelihood)
+        _make_reports(w, spikes[step], steps.targets[step], learns, report)
+        weigh(w.rule.kappa, w.rule.beta, learns, w.objective.report, log_weights, importance)
+        for k in range(K):
+            steps.log_likelihood[step, k], steps.report[step, k] = likelihood[k], w.objective.report[k]
+            steps.log_weights[step, k], steps.importance[step, k] = log_weights[k], importance[k]
+        _make_signals(w, spikes[step], t, learns, broadcast, local, slopes)
+        add_signals(w, t, begin, learns)
+        learn_own(w, t, learns)
         # Their own traces and, if a step follows, what these drive.
-        own = share.first, share.last, offsets, lag_factors
-        advance_traces(w.soma, w.past, time, spikes[step], w.somatic_trace[thread], *own)
-        if not w.one_filter:
-            advance_traces(synapses, w.past, time, spikes[step], w.own_trace[thread], *own)
+        advance_traces(w.graph.soma, w.carried.past, time, spikes[step], w.carried.somatic_trace, offsets, factors)
+        if not w.graph.one_filter:
+            advance_traces(synapses, w.carried.past, time, spikes[step], w.carried.own_trace, offsets, factors)
         if step + 1 < last:
-            own_drive(w, share)
-        if begin == t and not clamped:
+            own_drive(w)
+        if begin == t and not learns:
             begin = t + 1  # nothing in the window to learn from yet
         # 1. and 2. of the next step.
         if not recursive:
-            turn(synapses.taps, time + 1, turned)
+            turn(synapses.taps, time + 1, scratch.turned)
         for number in range(n_populations):
             p = member(populations, number)
-            if p.shared and thread:  # one thread does what all compartments share
-                continue
-            p_first, p_last = (0, 1) if p.shared else (first_k, last_k)
             if not p.of_inputs:
-                take_in(p, synapses, time + 1, D + t, p_first, p_last, active, left)
+                for k in range(len(p.products)):
+                    pack(spikes[step, k, p.first : p.first + p.size], p.bits, (D + t) * len(p.products) + k)
+                take_in(p, synapses, time + 1, D + t, active, scratch.leaving_rows)
             if recursive:
-                recur(p, synapses.recursion, time + 1, p_first, p_last)
+                recur(p, synapses.recursion, time + 1)
                 recursive_products(
-                    p, synapses, time + 1, t + 1, p_first, p_last, whole, counts, left_counts, active, starts
-                )
+                    p, synapses, time + 1, t + 1, scratch.whole, scratch.counts, scratch.leaving_counts, active,
+                    scratch.starts,
+                )  # fmt: skip
+                recursive_squares(p, synapses.recursion, t + 1)
             else:
                 finite_products(
-                    p, synapses.taps, time + 1, t + 1, begin, p_first, p_last, whole, counts, turned, sums,
-                    offsets, lag_factors,
+                    p, synapses.taps, time + 1, t + 1, begin, scratch.whole, scratch.counts, scratch.turned,
+                    scratch.sums, offsets, factors,
                 )  # fmt: skip
-        if n_threads > 1:
-            barriers += 1
-            wait_for_all(counter, n_threads * barriers)
-
-        # What no thread needs any more as it was.
-        for k in range(first_k, last_k):
-            past, row = w.past[time % len(w.past), k], spikes[step, k]
+        for k in range(K):
+            past, row = w.carried.past[time % len(w.carried.past), k], spikes[step, k]
             for i in range(np.uint64(n)):
                 past[i] = row[i]
-        for number in range(n_populations):
-            p = member(populations, number)
-            if not (p.shared and thread):
-                p_first, p_last = (0, 1) if p.shared else (first_k, last_k)
-                if recursive:
-                    recursive_squares(p, synapses.recursion, t + 1, p_first, p_last)
-                elif n_threads > 1 and not p.shared:
-                    turn_pairs(p, D, time + 1, p_first, p_last)
         time += 1
         t += 1
-    if thread == 0:
-        w.time[0], w.place[0], w.place[1] = time, t, begin
+    w.carried.time[0], w.window.now[0], w.window.begin[0] = time, t, begin
 
 
 @part(fastmath=FASTMATH, error_model="numpy")
-def _make_post_factors(w: Window, spikes: Any, t: int, clamped: bool, post_factor: Any, share: Share) -> None:
-    """Post factors of step t, by the rule's function, of a thread's compartments; all 0 where it runs freely."""
-    fired, shares, factors, post = w.fired_rows, w.shares, w.factors, w.post
-    n, K = w.fired.shape
-    n_hidden, first, last = w.signal.shape[0], share.first_k, share.last_k
-    if clamped:
-        for k in range(first, last):
+def _make_post_factors(w: Arrays, spikes: Any, t: int, learns: bool, post_factor: Any) -> None:
+    """Post factors of step t, by the rule's function; all 0 where it runs freely."""
+    fired, probabilities, factors = w.scratch.fired_rows, w.scratch.probabilities, w.scratch.factors
+    post = w.window.post
+    n, K = w.scratch.fired.shape
+    n_hidden = w.scratch.reached.shape[0]
+    if learns:
+        for k in range(K):
             for i in range(n):
                 fired[k, i] = spikes[k, i]
-        post_factor(fired[first:last], shares[first:last], factors[first:last])
-    for k in range(first, last):
+        post_factor(fired, probabilities, factors)
+    for k in range(K):
         row = post[t * K + k]
         for i in range(n_hidden):
-            row[i] = factors[k, i] if clamped else 0.0
+            row[i] = factors[k, i] if learns else 0.0
         for i in range(n_hidden, n):
-            row[i] = (1.0 if spikes[k, i] else 0.0) - shares[k, i] if clamped else 0.0
+            row[i] = (1.0 if spikes[k, i] else 0.0) - probabilities[k, i] if learns else 0.0
+        if learns and w.objective.sends_back:
+            for i in range(n_hidden, n):
+                row[i] = probabilities[k, i] * (1 - probabilities[k, i])
 
 
 @part(fastmath=FASTMATH, error_model="numpy")
-def _make_signals(w: Window, spikes: Any, t: int, clamped: bool, broadcast: Any, local: Any, share: Share) -> None:
-    """Learning signals of step t, by the rule's functions; all 0 where it runs freely.
+def _make_reports(w: Arrays, spikes: Any, targets: Any, learns: bool, report: Any) -> None:
+    """What the visible neurons report; the log-probability of their spikes, if the objective says nothing else."""
+    o = w.objective
+    if learns and o.reports:
+        report(o.settings, spikes, targets, w.scratch.log_probability, o.memory, o.of_visible, o.report)
+    else:
+        for k in range(o.report.shape[0]):
+            o.report[k] = w.scratch.likelihood[k]
 
-    Those of a thread's own neurons; signals that are alike for all neurons, each thread computes for itself.
-    """
-    fired, signal, thread = w.fired, w.signal, share.thread
-    visible_signal, hidden_signal, errors = w.visible_signal[thread], w.hidden_signal[thread], w.errors[thread]
+
+@part(fastmath=FASTMATH, error_model="numpy")
+def _make_signals(w: Arrays, spikes: Any, t: int, learns: bool, broadcast: Any, local: Any, slopes: Any) -> None:
+    """Learning signals of step t, by the rule's functions; all 0 where it runs freely."""
+    fired, signal = w.scratch.fired, w.window.signal
+    visible_signal, hidden_signal, errors = w.scratch.visible_signal, w.scratch.hidden_signal, w.scratch.errors
     n, K = fired.shape
-    n_hidden = signal.shape[0]
-    hidden = slice(min(share.first, n_hidden), min(share.last, n_hidden))
-    if w.has_local:
+    n_hidden, o = w.scratch.reached.shape[0], w.objective
+    sends_back, importance = learns and o.sends_back, w.scratch.importance
+    if sends_back:
+        slopes(o.settings, spikes, o.memory, o.slope, o.at_once)
+        for k in range(K):
+            importance[k] = 1 / K
+    if w.rule.has_local:
         for k in range(K):  # from compartment by compartment to neuron by neuron
-            for i in range(np.uint64(share.first), np.uint64(share.last)):
+            for i in range(np.uint64(n)):
                 fired[i, k] = spikes[k, i]
             for x in range(n - n_hidden):
-                errors[k, x] = w.post[t * K + k, n_hidden + x]
-    if clamped:
+                errors[k, x] = w.window.post[t * K + k, n_hidden + x]
+                if sends_back:
+                    errors[k, x] *= o.slope[k, x]
+    if learns:
         broadcast(
-            w.settings, w.log_weights[thread], w.importance[thread], w.processor_memory[thread], visible_signal,
+            w.rule.settings, w.carried.log_weights, importance, w.carried.processor_memory, visible_signal,
             hidden_signal,
         )  # fmt: skip
-        if w.has_local and hidden.start < hidden.stop:
+        if o.free:
+            for k in range(K):
+                visible_signal[k] = hidden_signal[k]
+        if w.rule.has_local:
             for x in range(n - n_hidden):
-                for h in range(hidden.start, hidden.stop):
-                    w.reached[h, x] = w.reach[x, h]
+                for h in range(n_hidden):
+                    w.scratch.reached[h, x] = w.carried.reach[x, h]
             local(
-                w.settings, hidden_signal, errors, w.reached[hidden], fired[hidden], w.neuron_memory[hidden],
-                signal[hidden],
+                w.rule.settings, hidden_signal, errors, w.scratch.reached, fired[:n_hidden], w.carried.neuron_memory,
+                signal[:n_hidden],
             )  # fmt: skip
+            if sends_back:
+                for x in range(n - n_hidden):
+                    for k in range(K):
+                        signal[n_hidden + x, k] = visible_signal[k] * o.slope[k, x]
     else:
         for k in range(K):
             visible_signal[k] = 0.0
             hidden_signal[k] = 0.0
-        if w.has_local:
-            for h in range(hidden.start, hidden.stop):
+        if w.rule.has_local:
+            for i in range(signal.shape[0]):
                 for k in range(K):
-                    signal[h, k] = 0
+                    signal[i, k] = 0

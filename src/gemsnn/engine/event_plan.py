@@ -13,7 +13,7 @@ from gemsnn.engine.firing import CircuitTable, circuit_table
 from gemsnn.engine.recursion import Bank, bank
 from gemsnn.model import Network
 
-MOST_PARTS = 8  # populations, and segments: a graph of more parts has another form
+MOST_PARTS = 8  # populations, and groups of neighbouring neurons: a graph of more parts has another form
 
 
 class Sources(NamedTuple):
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     """See ``event_kernel.py``."""
 
     sources: tuple[Sources, ...]
-    segments: NDArray[np.intp]  # (n_segments, 3): first row, last row, class
+    rows: NDArray[np.intp]  # (n_rows, 3): first row, last row, class
     own_source: NDArray[np.bool_]  # (n_neurons,)
     reaches: NDArray[np.bool_]  # (n_visible, n_hidden)
     synapses: Bank
@@ -77,7 +77,7 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
     synaptic, somatic = network.synaptic_filter, network.somatic_filter
     return Plan(
         sources=tuple(sources),
-        segments=np.array(
+        rows=np.array(
             [(first, last, classes[p]) for (first, last), p in zip(rows, patterns, strict=True)], dtype=np.intp
         ),
         own_source=filled[own, n_inputs + own] & ~topology.mask[own, n_inputs + own],

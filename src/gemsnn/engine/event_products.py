@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gemsnn.compiling.jit import FASTMATH, jit, kernel, part
 from gemsnn.engine.bits import count_pairs, list_active
+from gemsnn.engine.event_arrays import Population
 from gemsnn.engine.event_drive import traces_at
-from gemsnn.engine.event_window import Population
-from gemsnn.engine.jit import FASTMATH, jit, kernel, part
 from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import mix
 
@@ -21,8 +21,6 @@ def finite_products(
     time: int,
     t: int,
     begin: int,
-    first_k: int,
-    last_k: int,
     whole: Any,
     counts: Any,
     turned: Any,
@@ -30,17 +28,13 @@ def finite_products(
     offsets: Any,
     factors: Any,
 ) -> None:
-    """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter.
-
-    R_t is of the compartments ``first_k`` to ``last_k`` - 1; what the others have done in earlier steps is used.
-    """
+    """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter."""
     n_basis, D = taps.shape
     bits, recent, halves, all_products = p.bits, p.recent, p.half, p.products
     K = all_products.shape[0]
     width = halves.shape[1] // (D * n_basis)
     position, slot, newest = D + t - 1, (time - 1) % D, (time - 1) % (D + 1)  # of the newest spikes
-    alone = last_k - first_k == K  # else others may be reading what they need of the past: see turn_pairs
-    for k in range(first_k, last_k):
+    for k in range(K):
         # x_{t-1} with all spikes that the traces of the window contain.
         earliest = max(min(begin, t - 2), 0)
         count_pairs(bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
@@ -49,8 +43,7 @@ def finite_products(
             for other in range(K):
                 together = counts[(position - back) * K + other]
                 recent[((newest * (D + 1) + older) * K + k) * K + other] = together
-                if alone:
-                    recent[((older * (D + 1) + newest) * K + other) * K + k] = together
+                recent[((older * (D + 1) + newest) * K + other) * K + k] = together
             older = older - 1 if older else D
         for basis in range(n_basis):
             number = 0
@@ -77,8 +70,8 @@ def finite_products(
                 if K == 1:
                     halves[0, column] = sums[then]
                     continue
-                mix(recent[then * size : (then + 1) * size], offsets, factors, number, first_k * K, last_k * K, sums)
-                for k in range(first_k, last_k):
+                mix(recent[then * size : (then + 1) * size], offsets, factors, number, 0, K * K, sums)
+                for k in range(K):
                     for other in range(K):
                         halves[k, column + other] = sums[k * K + other]
     number, its_slot = 0, slot
@@ -87,21 +80,8 @@ def finite_products(
             offsets[number], factors[number] = (its_slot * n_basis + basis) * width, taps[basis, lag - 1]
             number += taps[basis, lag - 1] != 0
         its_slot = its_slot - 1 if its_slot else D - 1
-    for k in range(first_k, last_k):
+    for k in range(K):
         mix(halves[k], offsets, factors, number, begin * K, t * K, all_products[k])
-
-
-@kernel()
-def turn_pairs(p: Population, D: int, time: int, first_k: int, last_k: int) -> None:
-    """What :func:`finite_products` of all compartments has counted, from the older spikes' side; for its next call."""
-    recent, K = p.recent, p.products.shape[0]
-    newest = (time - 1) % (D + 1)
-    for back in range(1, min(D, time - 1) + 1):
-        older = (time - 1 - back) % (D + 1)
-        for k in range(first_k, last_k):
-            for other in range(K):
-                seen = recent[((newest * (D + 1) + older) * K + other) * K + k]
-                recent[((older * (D + 1) + newest) * K + k) * K + other] = seen
 
 
 @kernel()
@@ -133,8 +113,7 @@ def begin_finite_products(
     """:func:`finite_products` for step t, from the spikes alone."""
     _make_halves(p, taps, time - 1, t - 1, min(begin, max(t - 1, 0)), whole, counts)
     turn(taps, time, turned)
-    K = len(p.products)
-    finite_products(p, taps, time, t, begin, 0, K, whole, counts, turned, sums, offsets, factors)
+    finite_products(p, taps, time, t, begin, whole, counts, turned, sums, offsets, factors)
 
 
 @part(fastmath=FASTMATH)
@@ -167,11 +146,9 @@ def recursive_products(
     synapses: Bank,
     time: int,
     t: int,
-    first_k: int,
-    last_k: int,
     whole: Any,
     counts: Any,
-    left_counts: Any,
+    leaving_counts: Any,
     active: Any,
     all_begins: Any,
 ) -> None:
@@ -193,24 +170,24 @@ def recursive_products(
     for basis in range(n_basis):
         for k in range(K):
             begins[1, basis, k] = 0
-    for k in range(first_k, last_k):
+    for k in range(K):
         for c in range(t * K):
             products[k, c] = 0
         count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
         _first_products(p.first_traces, list_active(bits, newest * K + k, active), active, begins[0])
         if leaves:
-            count_pairs(bits, (t - 1) * K + k, 0, (newest + 1) * K, whole, left_counts)
+            count_pairs(bits, (t - 1) * K + k, 0, (newest + 1) * K, whole, leaving_counts)
             _first_products(p.first_traces, list_active(bits, (t - 1) * K + k, active), active, begins[1])
         for other in range(K):
             together[0, k, other] = counts[newest * K + other]
-            together[1, k, other] = left_counts[newest * K + other] if leaves else 0
-            together[2, k, other] = left_counts[(t - 1) * K + other] if leaves else 0
+            together[1, k, other] = leaving_counts[newest * K + other] if leaves else 0
+            together[2, k, other] = leaving_counts[(t - 1) * K + other] if leaves else 0
         for basis in range(n_basis):
             for other in range(K):  # the newest column begins with R_{t-1} . R_{t-1}
                 by_basis[k, basis, (t - 1) * K + other] = p.squares[basis, k, other]
             decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
             _recur_products(
-                decay, gain, leaving if leaves else taps.dtype.type(0), D, t, K, counts, left_counts,
+                decay, gain, leaving if leaves else taps.dtype.type(0), D, t, K, counts, leaving_counts,
                 begins[0, basis], begins[1, basis], by_basis[k, basis], products[k],
             )  # fmt: skip
             for other in range(K):
@@ -219,13 +196,13 @@ def recursive_products(
 
 
 @part(fastmath=FASTMATH)
-def recursive_squares(p: Population, recursion: Recursion, t: int, first_k: int, last_k: int) -> None:
-    """R_t . R_t, from what :func:`recursive_products` of all compartments has left."""
+def recursive_squares(p: Population, recursion: Recursion, t: int) -> None:
+    """R_t . R_t, from what :func:`recursive_products` has left."""
     by_basis, ends, together, squares = p.by_basis, p.ends, p.pairs, p.squares
     n_basis, K = squares.shape[:2]
     for basis in range(n_basis):
         decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
-        for k in range(first_k, last_k):
+        for k in range(K):
             for other in range(K):
                 # R_t . R'_t = decay R_t . R'_{t-1} + gain R_t . x' - leaving R_t . y'
                 before, with_x, with_y = by_basis[k, basis, (t - 1) * K + other], ends[0, basis], ends[1, basis]
@@ -257,7 +234,7 @@ def _recur_products(
     t: int,
     K: int,
     counts: Any,
-    left_counts: Any,
+    leaving_counts: Any,
     with_x: Any,
     with_y: Any,
     by_basis: Any,
@@ -272,7 +249,7 @@ def _recur_products(
             products[s] += product
             x = decay * x + (gain * counts[D + s] - leaving * counts[s])
             if leaving != 0:
-                y = decay * y + (gain * left_counts[D + s] - leaving * left_counts[s])
+                y = decay * y + (gain * leaving_counts[D + s] - leaving * leaving_counts[s])
         with_x[0], with_y[0] = x, y
     else:
         for s in range(t - 1):
@@ -284,7 +261,7 @@ def _recur_products(
                 with_x[other] = decay * with_x[other] + (gain * counts[now + other] - leaving * counts[before + other])
             if leaving != 0:
                 for other in range(np.uint64(K)):
-                    new, old = left_counts[now + other], left_counts[before + other]
+                    new, old = leaving_counts[now + other], leaving_counts[before + other]
                     with_y[other] = decay * with_y[other] + (gain * new - leaving * old)
     for other in range(K):
         c = (t - 1) * K + other

@@ -1,4 +1,7 @@
-"""Point 5 of the event form, writing back: spike by spike, each with its filtered a."""
+"""Point 5 of the event form, writing back: spike by spike, each with its filtered a.
+
+Threads share it out by rows, which are sources: what is added to a weight in which order does not depend on them.
+"""
 
 from __future__ import annotations
 
@@ -6,135 +9,168 @@ from typing import Any
 
 import numpy as np
 
+from gemsnn.compiling.by_number import laid_out, member
+from gemsnn.compiling.jit import FASTMATH, jit, kernel, part
 from gemsnn.engine.bits import list_active
-from gemsnn.engine.event_window import Population, Share, Window
-from gemsnn.engine.jit import FASTMATH, jit, kernel
+from gemsnn.engine.event_arrays import Arrays, Population
 from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import mix
 
 
-@jit(fastmath=FASTMATH)
-def changes(w: Window, n_hidden: int, a: Any) -> None:
-    """Write eta a of all steps of the window to (M * K, n_neurons); the factors begin anew."""
-    post, accumulated, signal, fading = w.post, w.accumulated, w.signal, w.fading[0]
-    visible_factor, hidden_factor, has_local, eta = (
-        w.visible_factor[0],
-        w.hidden_factor[0],
-        w.has_local,
-        w.learning_rate,
-    )
-    n, K = w.fired.shape
-    zero = post.dtype.type(0)
+@kernel(fastmath=FASTMATH)
+def close_window(w: Arrays, all_populations: Any, n_populations: int) -> None:
+    """Write eta a of all steps to ``changes``, and their sums over compartments; learn the biases; begin anew."""
+    window, eta, own = w.window, w.rule.learning_rate, w.scratch.of_neuron
+    post, accumulated, signal, fading, changes = (
+        window.post, window.accumulated, window.signal, window.fading, window.changes,
+    )  # fmt: skip
+    n, K = w.scratch.fired.shape
+    n_hidden, n_local, zero = w.scratch.reached.shape[0], signal.shape[0], post.dtype.type(0)
     for k in range(K):
-        own = signal[:, k].copy()
-        for s in range(w.place[1], w.place[0]):
+        for i in range(n_local):
+            own[i] = signal[i, k]
+        for s in range(window.begin[0], window.now[0]):
             m, fade = s * K + k, fading[s]
-            row, result = post[m], a[m]
-            if has_local:
+            row, result = post[m], changes[m]
+            if w.rule.has_local:
                 so_far = accumulated[m]
-                for i in range(n_hidden):
+                for i in range(n_local):
                     result[i] = eta * (so_far[i] + fade * own[i] * row[i])
                     so_far[i] = zero
             else:
-                factor = eta * hidden_factor[m]
+                factor = eta * window.hidden_factor[m]
                 for i in range(n_hidden):
                     result[i] = factor * row[i]
-            factor = eta * visible_factor[m]
-            for i in range(n_hidden, n):
+            factor = eta * window.visible_factor[m]
+            for i in range(max(n_hidden, n_local), n):
                 result[i] = factor * row[i]
-            w.visible_factor[:, m] = zero
-            w.hidden_factor[:, m] = zero
+            window.visible_factor[m] = zero
+            window.hidden_factor[m] = zero
     signal[:] = zero
+    if K > 1:
+        for s in range(window.begin[0], window.now[0]):
+            total = window.shared_changes[s]
+            total[:] = zero
+            for m in range(s * K, (s + 1) * K):
+                for i in range(n):
+                    total[i] += changes[m, i]
+    _write_biases(w, all_populations, n_populations)
 
 
-@jit(fastmath=FASTMATH)
-def write_back(w: Window, populations: Any, changes: Any, share: Share) -> None:
-    """Write to the weights of all populations what was learned, from what :func:`changes` gives, for each its own.
+@part(fastmath=FASTMATH)
+def _write_biases(w: Arrays, all_populations: Any, n_populations: int) -> None:
+    """bias += sum_s a_s (1 - mean . (R_s - mean)), for each neuron with the means of its own inputs.
 
-    Each thread writes the weights of its own sources.
+    What the means take off the weights, ``centre``, is kept until they are written.
     """
-    for index in range(len(populations)):
-        if populations[index].size:
-            _write(
-                populations[index], w.synapses, w.place[0], w.place[1], changes[index], w.segment,
-                w.active[share.thread], share.thread, share.n_threads,
-            )  # fmt: skip
+    bias, changes, rows, begin, now = (
+        w.carried.bias, w.window.shared_changes, w.graph.rows, w.window.begin[0], w.window.now[0],
+    )  # fmt: skip
+    for s in range(begin, now):
+        for i in range(bias.shape[0]):
+            bias[i] += changes[s, i]
+    populations = laid_out(all_populations)
+    for number in range(n_populations):
+        p = member(populations, number)
+        if p.mean.shape[0]:
+            for g in range(rows.shape[0]):
+                if p.feeds[rows[g, 2]]:
+                    for s in range(begin, now):
+                        factor = p.mean_square[0] - p.mean_trace[s]
+                        for i in range(np.uint64(rows[g, 0]), np.uint64(rows[g, 1])):
+                            bias[i] += factor * changes[s, i]
+                            p.centre[i] += changes[s, i]
+
+
+@jit()
+def spikes_by_source(bits: Any, size: int, K: int, first: int, last: int, active: Any) -> tuple[Any, Any]:
+    """The positions from ``first`` to ``last`` - 1 at which sources spike, source by source, counted from ``first``.
+
+    Those of source j in compartment k are when[start[k, j] : start[k, j + 1]].
+    """
+    start, total = np.zeros((K, size + 1), dtype=np.intp), 0
+    for k in range(K):
+        for position in range(first, last):
+            for source in range(list_active(bits, position * K + k, active)):
+                start[k, active[source] + 1] += 1
+        for j in range(size + 1):
+            total += start[k, j]
+            start[k, j] = total
+    following, when = start.copy(), np.empty(total, dtype=np.int32)
+    for k in range(K):
+        for position in range(first, last):
+            for source in range(list_active(bits, position * K + k, active)):
+                j = active[source]
+                when[following[k, j]] = position - first
+                following[k, j] += 1
+    return start, when
 
 
 @jit(fastmath=FASTMATH)
-def _write(
-    p: Population, synapses: Bank, t: int, begin: int, a: Any, segment: Any, active: Any, thread: int, n_threads: int
+def write_back(
+    p: Population,
+    weights: Any,
+    synapses: Bank,
+    rows: Any,
+    begin: int,
+    now: int,
+    changes: Any,
+    start: Any,
+    when: Any,
+    first: int,
+    last: int,
 ) -> None:
-    """weights += sum_s a_s (R_s - mean), from a (M * K_p, n_neurons) of the population's own compartments.
+    """weights += sum_s a_s R_s, for the rows of the sources ``first`` to ``last`` - 1.
 
-    Spike by spike; what the mean makes of it is one product of two vectors.
+    ``changes`` (M * K_p, columns) are eta a of the population's own compartments; the spikes are those of
+    :func:`spikes_by_source`, so that each row of the weights is worked on once.
     """
     taps = synapses.taps
     n_basis, D = taps.shape
-    K, n = len(p.products), a.shape[1]
-    first_j, last_j = p.size * thread // n_threads, p.size * (thread + 1) // n_threads
-    first, last = begin, D + t - 1  # positions of the spikes that traces of the window contain
-    change = np.empty((max(last - first, 1), n_basis * n), dtype=taps.dtype)
-    feeds_all, weights = p.feeds.all(), p.weights
-    start, place = np.empty(p.size + 1, dtype=np.intp), np.empty(p.size, dtype=np.intp)
+    K, n = len(p.products), changes.shape[1]
+    change = np.empty((max(D + now - 1 - begin, 1), n_basis * n), dtype=taps.dtype)
+    whole = p.feeds.all()
     for k in range(K):
         if synapses.recursive:
-            _filter_backwards(synapses.recursion, begin, t, D, K, k, a, change)
+            _filter_backwards(synapses.recursion, begin, now, D, K, k, changes, change)
         else:
-            _filter_finite(taps, begin, t, K, k, a, change)
-        # The spikes source by source, so that each row of the weights is worked on once.
-        start[:] = 0
-        total = 0
-        for position in range(first, last):
-            n_active = list_active(p.bits, position * K + k, active)
-            total += n_active
-            for source in range(n_active):
-                start[active[source] + 1] += 1
-        for j in range(p.size):
-            start[j + 1] += start[j]
-            place[j] = start[j]
-        when = np.empty(total, dtype=np.intp)
-        for position in range(first, last):
-            for source in range(list_active(p.bits, position * K + k, active)):
-                j = active[source]
-                when[place[j]] = position - first
-                place[j] += 1
-        for j in range(first_j, last_j):
-            if start[j] < start[j + 1]:
-                if feeds_all:
-                    _add_rows(weights, j, change, when, start[j], start[j + 1], 0, n_basis * n)
-                    continue
-                for g in range(segment.shape[0]):
-                    if p.feeds[segment[g, 2]]:
+            _filter_finite(taps, begin, now, K, k, changes, change)
+        for j in range(first, last):
+            a, b = start[k, j], start[k, j + 1]
+            if a < b and whole:
+                _add_rows(weights, j, change, when, a, b, 0, n_basis * n)
+            elif a < b:
+                for g in range(rows.shape[0]):
+                    if p.feeds[rows[g, 2]]:
                         for basis in range(n_basis):
-                            left, right = basis * n + segment[g, 0], basis * n + segment[g, 1]
-                            _add_rows(weights, j, change, when, start[j], start[j + 1], left, right)
-    if p.mean.shape[0]:
-        _take_off_mean(p, t, begin, a, segment, first_j, last_j)
-    if not p.of_inputs:
-        for j in range(first_j, last_j):
+                            left, right = basis * n + rows[g, 0], basis * n + rows[g, 1]
+                            _add_rows(weights, j, change, when, a, b, left, right)
+    if not p.of_inputs:  # no neuron has a synapse to itself
+        for j in range(first, last):
             for basis in range(n_basis):
-                p.weights[j, basis * n + p.first + j] = 0
+                weights[j, basis * n + p.first + j] = 0
 
 
-@jit(fastmath=FASTMATH)
-def _take_off_mean(p: Population, t: int, begin: int, a: Any, segment: Any, first_j: int, last_j: int) -> None:
-    """weights -= (sum_s a_s) mean; sources that never spiked have none."""
-    mean, weights, n = p.mean, p.weights, a.shape[1]
-    total = np.zeros(n, dtype=a.dtype)
-    for s in range(begin, t):
-        for i in range(n):
-            total[i] += a[s, i]
-    for g in range(segment.shape[0]):
-        if not p.feeds[segment[g, 2]]:
-            for i in range(segment[g, 0], segment[g, 1]):
-                total[i] = 0
-    for j in range(first_j, last_j):
+@kernel(fastmath=FASTMATH)
+def write_means(weights: Any, mean: Any, centre: Any, first: int, last: int) -> None:
+    """weights -= mean centre, for the rows ``first`` to ``last`` - 1."""
+    n = centre.shape[0]
+    for j in range(first, min(last, mean.shape[0])):
         for basis in range(mean.shape[1]):
             if mean[j, basis] != 0:
                 row = weights[j, basis * n : (basis + 1) * n]
-                for i in range(n):
-                    row[i] -= mean[j, basis] * total[i]
+                for i in range(np.uint64(n)):
+                    row[i] -= mean[j, basis] * centre[i]
+
+
+@kernel()
+def add_to_rows(weights: Any, index: Any, change: Any, first: int, last: int) -> None:
+    """Add a change to the rows ``index`` of the weights, if they are ``first`` to ``last`` - 1."""
+    for j in range(len(index)):
+        if first <= index[j] < last:
+            row = weights[index[j]]
+            for i in range(np.uint64(row.shape[0])):
+                row[i] += change[j, i]
 
 
 @kernel(fastmath=FASTMATH)
@@ -153,47 +189,49 @@ def _add_rows(weights: Any, j: int, change: Any, when: Any, first: int, last: in
 
 
 @jit(fastmath=FASTMATH)
-def _filter_finite(taps: Any, begin: int, t: int, K: int, k: int, a: Any, change: Any) -> None:
+def _filter_finite(taps: Any, begin: int, now: int, K: int, k: int, a: Any, change: Any) -> None:
     """What a spike at each position, from ``begin`` on, adds to its weights: the sum over lags of taps a_{p + lag}."""
     n_basis, D = taps.shape
     n, rows = a.shape[1], a.reshape(-1)
     offsets, factors = np.empty(D, dtype=np.intp), np.empty(D, dtype=taps.dtype)
     for basis in range(n_basis):
         lags = np.flatnonzero(taps[basis]) + 1
-        for position in range(begin, D + t - 1):
+        for position in range(begin, D + now - 1):
             number = 0
             for lag in lags:
                 s = position - D + lag  # the step that sees the spike
-                if begin <= s < t:
+                if begin <= s < now:
                     offsets[number], factors[number] = (s * K + k) * n, taps[basis, lag - 1]
                     number += 1
             mix(rows, offsets, factors, number, 0, n, change[position - begin, basis * n : (basis + 1) * n])
 
 
 @kernel(fastmath=FASTMATH)
-def _filter_backwards(recursion: Recursion, begin: int, t: int, D: int, K: int, k: int, a: Any, change: Any) -> None:
+def _filter_backwards(recursion: Recursion, begin: int, now: int, D: int, K: int, k: int, a: Any, change: Any) -> None:
     """The same for exponentials, a recursion from the newest spike back: c_p = decay c_{p+1} + gain a - leaving a'.
 
     The step after that of the spike is the first that sees it; D steps later it has left.
     """
     n_basis, n = len(recursion.decay), a.shape[1]
+    columns = np.uint64(n)
     for basis in range(n_basis):
         decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
-        left, right = np.uint64(basis * n), np.uint64((basis + 1) * n)
+        left = np.uint64(basis * n)
         for place in range(len(change) - 1, -1, -1):
             row = change[place]
             if place == len(change) - 1:
-                row[left:right] = 0
+                for i in range(columns):
+                    row[left + i] = 0
             else:
                 after = change[place + 1]
-                for i in range(left, right):
-                    row[i] = decay * after[i]
+                for i in range(columns):
+                    row[left + i] = decay * after[left + i]
             comes = begin + place - D + 1
             if comes >= begin:
                 come = a[comes * K + k]
-                for i in range(np.uint64(n)):
+                for i in range(columns):
                     row[left + i] += gain * come[i]
-            if comes + D < t:
+            if begin <= comes + D < now:
                 gone = a[(comes + D) * K + k]
-                for i in range(np.uint64(n)):
+                for i in range(columns):
                     row[left + i] -= leaving * gone[i]

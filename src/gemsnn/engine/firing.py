@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from gemsnn.engine.jit import FASTMATH, jit, kernel
+from gemsnn.compiling.instructions import power_of_two
+from gemsnn.compiling.jit import FASTMATH, jit, kernel
 from gemsnn.model.spikes import Circuits
 
 LEAST_POTENTIAL = -745.2  # below it, sigmoid is 0
@@ -38,17 +36,6 @@ def circuit_table(circuits: Circuits) -> CircuitTable:
     )
 
 
-@intrinsic
-def _power_of_two(typing_context: Any, exponent: Any) -> Any:
-    """2 ** exponent, for a whole exponent from -1022 to 1023, as a float64."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        biased = builder.add(arguments[0], ir.Constant(ir.IntType(64), 1023))
-        return builder.bitcast(builder.shl(biased, ir.Constant(ir.IntType(64), 52)), ir.DoubleType())
-
-    return types.float64(types.int64), generate
-
-
 @kernel(fastmath=FASTMATH, error_model="numpy")
 def sigmoids(potentials: Any, probabilities: Any) -> None:
     """sigmoid(u) of (n,) potentials, to within two units of the last place; without calls, so that it is vectorised.
@@ -73,7 +60,7 @@ def sigmoids(potentials: Any, probabilities: Any) -> None:
         series = 1.0 + r * (1 / 3) * series
         series = 1.0 + r * (1 / 2) * series
         series = 1.0 + r * series
-        tail = series * _power_of_two(np.int64(m))  # type: ignore[call-arg]
+        tail = series * power_of_two(np.int64(m))
         tail = 0.0 if u < LEAST_POTENTIAL else tail
         probabilities[i] = (1.0 if u >= 0 else tail) / (1.0 + tail)
 
@@ -124,7 +111,7 @@ def fire(
     targets: Any,
     clamped: bool,
     circuits: Any,
-    shares: Any,
+    probabilities: Any,
     spikes: Any,
     log_probability: Any,
 ) -> None:
@@ -134,9 +121,9 @@ def fire(
     """
     n, n_visible = spikes.shape[0], targets.shape[0]
     n_hidden = n - n_visible
-    sigmoids(potential, shares)
+    sigmoids(potential, probabilities)
     for i in range(n_hidden if clamped else n):
-        spikes[i] = uniforms[i] < shares[i]
+        spikes[i] = uniforms[i] < probabilities[i]
     for i in range(n_hidden, n):
         if clamped:
             spikes[i] = targets[i - n_hidden] != 0
@@ -145,14 +132,14 @@ def fire(
     for c in range(len(circuits.silent)):
         members = circuits.member[circuits.start[c] : circuits.start[c + 1]]
         is_visible = members[0] >= n_hidden
-        log_total = compete(potential, members, circuits.silent[c], shares)
+        log_total = compete(potential, members, circuits.silent[c], probabilities)
         if is_visible and clamped:
             chosen = -1
             for i in members:
                 if targets[i - n_hidden] != 0:
                     chosen = i
         else:
-            chosen = winner(shares, members, circuits.silent[c], uniforms[members[0]])
+            chosen = winner(probabilities, members, circuits.silent[c], uniforms[members[0]])
         for i in members:
             spikes[i] = i == chosen
             if is_visible:
@@ -190,25 +177,28 @@ def visible_log_probability(circuits: CircuitTable, potential: Any, spikes: Any,
 
 
 @kernel(error_model="numpy")
-def weigh(
-    kappa: float, clamped: bool, log_probability: Any, likelihood: Any, log_weights: Any, importance: Any
-) -> None:
-    """The central processor: v <- kappa v + log p(visible spikes), and its SoftMax over compartments, (K,) each.
-
-    ``log_probability`` (K, n_visible) adds up to the ``likelihood`` (K,); in a free-running step it does not count. All
-    threads compute this for themselves, so that sums keep their order here.
-    """
-    highest = -np.inf
-    for k in range(log_weights.shape[0]):
+def add_up(log_probability: Any, likelihood: Any) -> None:
+    """The sums (K,) of (K, n_visible)."""
+    for k in range(log_probability.shape[0]):
         total = 0.0
         for x in range(log_probability.shape[1]):
             total += log_probability[k, x]
         likelihood[k] = total
-        log_weights[k] = kappa * log_weights[k] + (total if clamped else 0.0)
+
+
+@kernel(error_model="numpy")
+def weigh(kappa: float, beta: float, learns: bool, report: Any, log_weights: Any, importance: Any) -> None:
+    """The central processor: v <- kappa v + report, and SoftMax(beta v) over compartments, (K,) each.
+
+    In a step without a target, reports do not count.
+    """
+    highest = -np.inf
+    for k in range(log_weights.shape[0]):
+        log_weights[k] = kappa * log_weights[k] + (report[k] if learns else 0.0)
         highest = max(highest, log_weights[k])
     total = 0.0
     for k in range(log_weights.shape[0]):
-        importance[k] = np.exp(log_weights[k] - highest)
+        importance[k] = np.exp(beta * (log_weights[k] - highest))
         total += importance[k]
     for k in range(log_weights.shape[0]):
         importance[k] /= total

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gemsnn.compiling.jit import jit
 from gemsnn.engine.firing import CircuitTable, compete, log_sigmoid
-from gemsnn.engine.jit import jit
 
 
 @jit(error_model="numpy")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from gemsnn.engine.jit import jit
+from gemsnn.compiling.instructions import high_half
+from gemsnn.compiling.jit import jit
 
 ROUNDS = 10
 PER_BLOCK = 8  # numbers of 32 bits that a block of the counter gives
@@ -18,30 +16,18 @@ _LOW_HALF = np.uint64(0xFFFFFFFF)
 _WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 
 
-@intrinsic
-def _high(typing_context: Any, a: Any, b: Any) -> Any:
-    """The high 64 bits of a product of two 64-bit numbers."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        wide = ir.IntType(128)
-        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
-
-    return types.uint64(types.uint64, types.uint64), generate
-
-
 @jit()
-def write_numbers(key: Any, population: int, start: int, first: int, last: int, as_uniforms: bool, out: Any) -> None:
-    """Numbers n of 32 bits, (T, K, n), from step ``start`` on, of compartments ``first`` to ``last`` - 1.
+def write_numbers(key: Any, population: int, start: int, as_uniforms: bool, out: Any) -> None:
+    """Numbers n of 32 bits, (T, K, n), from step ``start`` on.
 
     Each compartment of a population has a stream of its own: the two low words of the 256-bit counter advance with the
     draws; the two high words tell the streams apart. ``as_uniforms``: (n + 1/2) / 2^32 instead.
     """
-    T, _, n = out.shape
+    T, K, n = out.shape
     kind = out.dtype.type
     for t in range(T):
         place = (start + t) * n  # of the row's first number in its stream
-        for k in range(first, last):
+        for k in range(K):
             row, i = out[t, k], -(place % PER_BLOCK)
             for block in range(place // PER_BLOCK, (place + n + PER_BLOCK - 1) // PER_BLOCK):
                 words = _block(key, np.uint64(block + 1), np.uint64(population), np.uint64(k))  # NumPy counts from 1
@@ -68,9 +54,9 @@ def _block(key: Any, count: Any, population: Any, compartment: Any) -> Any:
     for _ in range(ROUNDS):
         product = _FACTORS[0] * a, _FACTORS[1] * c
         a, b, c, d = (
-            _high(_FACTORS[1], c) ^ b ^ first,  # type: ignore[call-arg]
+            high_half(_FACTORS[1], c) ^ b ^ first,
             product[1],
-            _high(_FACTORS[0], a) ^ d ^ second,  # type: ignore[call-arg]
+            high_half(_FACTORS[0], a) ^ d ^ second,
             product[0],
         )
         first, second = first + _WEYL[0], second + _WEYL[1]

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine.barrier import run_team
+from gemsnn.compiling.instructions import bits_of, float_of
+from gemsnn.compiling.jit import jit
 from gemsnn.engine.firing import LEAST_POTENTIAL
-from gemsnn.engine.jit import jit
 from gemsnn.engine.philox import write_numbers
 
 HIDDEN, VISIBLE = 0, 1
@@ -45,8 +45,6 @@ class Uniforms:
         Sizes; ``n_visible=0`` when the visible neurons are clamped.
     start
         Number of steps already drawn, to go on where an earlier call stopped.
-    threads
-        Each draws for its own compartments.
     """
 
     def __init__(
@@ -57,11 +55,15 @@ class Uniforms:
         n_hidden: int,
         n_visible: int = 0,
         start: int = 0,
-        threads: int = 1,
     ) -> None:
         self.shape = (n_compartments, n_hidden + n_visible)
-        self._position, self._n_hidden, self._threads = start, n_hidden, min(threads, n_compartments)
+        self._position, self._n_hidden = start, n_hidden
         self._key = np.array([seed & _MASK, example & _MASK], dtype=np.uint64)
+
+    @property
+    def position(self) -> int:
+        """Steps drawn so far."""
+        return self._position
 
     def draw(self, n_steps: int) -> NDArray[np.float64]:
         """The next (n_steps, K, n) uniforms in (0, 1)."""
@@ -74,23 +76,16 @@ class Uniforms:
         numbers = np.empty((len(out), *self.shape), dtype=np.uint32)
         self._write_next(numbers, as_uniforms=False)
         write_odds(numbers, out)
-        np.log(out, out=out)
+        if out.dtype == np.float32:
+            take_logs(out.reshape(-1))
+        else:
+            np.log(out, out=out)
 
     def _write_next(self, out: NDArray[Any], as_uniforms: bool) -> None:
-        K, team, hidden, visible = (
-            self.shape[0],
-            self._threads,
-            out[:, :, : self._n_hidden],
-            out[:, :, self._n_hidden :],
-        )
-
-        def write(thread: int, counter: Any) -> None:
-            first, last = K * thread // team, K * (thread + 1) // team
-            for population, part in ((HIDDEN, hidden), (VISIBLE, visible)):
-                if part.size:
-                    write_numbers(self._key, population, self._position, first, last, as_uniforms, part)
-
-        run_team(write, team)
+        hidden, visible = out[:, :, : self._n_hidden], out[:, :, self._n_hidden :]
+        for population, part in ((HIDDEN, hidden), (VISIBLE, visible)):
+            if part.size:
+                write_numbers(self._key, population, self._position, as_uniforms, part)
         self._position += len(out)
 
 
@@ -126,3 +121,37 @@ def write_odds(numbers: Any, out: Any) -> None:
                 n = numbers[t, k, i]
                 complement = np.uint32(~n)  # 2^32 - 1 - n: what is near 1 keeps its digits
                 out[t, k, i] = (out.dtype.type(n) + half) / (out.dtype.type(complement) + half)
+
+
+_HALF_ROOT = np.int32(0x3F3504F3)  # the bits of sqrt(1/2)
+_EXPONENT, _MANTISSA = np.int32(23), np.int32(0x007FFFFF)
+_LOG_2 = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_TERMS = tuple(
+    np.float32(term)
+    for term in (
+        7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+        2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+    )
+)  # fmt: skip
+_ONE, _HALF = np.float32(1), np.float32(0.5)
+
+
+@jit(error_model="numpy")
+def take_logs(values: Any) -> None:
+    """Logarithms of (n,) positive float32, in place, to within a unit of the last place.
+
+    NumPy's differ in their last bits from processor to processor, and with them, once in a while, a spike. These are
+    the same everywhere, also in the exported C. The polynomial is that of Cephes' logf.
+    """
+    for i in range(values.shape[0]):
+        above = bits_of(values[i]) - _HALF_ROOT
+        exponent = np.float32(np.int32(above) >> _EXPONENT)
+        x = float_of(np.int32((above & _MANTISSA) + _HALF_ROOT)) - _ONE  # of a number from sqrt(1/2) to sqrt(2)
+        square = x * x
+        series = _TERMS[0]
+        for n in range(1, 9):
+            series = series * x + _TERMS[n]
+        y = x * square * series
+        y = y + exponent * _LOG_2[1]
+        y = y - _HALF * square
+        values[i] = (x + y) + exponent * _LOG_2[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gemsnn.engine.jit import FASTMATH, kernel
+from gemsnn.compiling.jit import FASTMATH, kernel
 
 
 @kernel(fastmath=FASTMATH)

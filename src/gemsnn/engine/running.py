@@ -5,7 +5,8 @@ spikes, its row of weights is added to q, one number for each neuron and basis f
 filtered. Inputs spike alike in all compartments, so that theirs is computed once.
 
 A recording, and each of its compartments, is computed in the same order whatever else is computed: it gives the same
-bits alone, among others, step by step, and on any number of threads.
+bits alone, among others, step by step, and on any number of threads. No product is fused with the sum that it goes
+into, so every machine rounds alike; the exported C (``gemsnn/export``) computes the same, line by line.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.compiling.jit import jit
 from gemsnn.engine.firing import CircuitTable, circuit_table, compete, sigmoid, winner
-from gemsnn.engine.jit import FASTMATH, jit
 from gemsnn.engine.recursion import Bank, Recursion, bank
 from gemsnn.engine.rows import gather as gather_rows
 from gemsnn.engine.synapses import is_sparse, synapse_lists
@@ -54,7 +55,6 @@ class Past(NamedTuple):
     """What goes on from step to step, of one recording with K compartments. Everything is 0 before its first step."""
 
     time: Array  # (1,)
-    inputs: Array  # (memory, n_inputs) uint8: slot time % memory
     spikes: Array  # (memory, K, n_neurons) bool
     input_rows: Array  # (D, n_basis, n_neurons) f: q of the last D steps; slot time % D
     input_drive: Array  # (n_basis, n_neurons) f: q, filtered by the recursion
@@ -114,7 +114,6 @@ def silence(weights: Weights, n_compartments: int) -> Past:
     n_basis, D = weights.synapses.taps.shape
     return Past(
         time=np.zeros(1, dtype=np.int64),
-        inputs=np.zeros((weights.memory, weights.n_inputs), dtype=np.uint8),
         spikes=np.zeros((weights.memory, K, n), dtype=np.bool_),
         input_rows=np.zeros((D, n_basis, n), dtype=f),
         input_drive=np.zeros((n_basis, n), dtype=f),
@@ -136,11 +135,11 @@ def forget(past: Past) -> None:
         array[:] = 0
 
 
-@jit(fastmath=FASTMATH, error_model="numpy")
+@jit(error_model="numpy")
 def run(
-    w: Weights, past: Past, inputs: Any, targets: Any, thresholds: Any, spikes: Any, visible_potential: Any
+    w: Weights, past: Past, start: Any, source: Any, targets: Any, thresholds: Any, spikes: Any, visible_potential: Any
 ) -> None:
-    """Go on by T steps, from (T, n_inputs) inputs; writes spikes (T, K, n_neurons), potentials (T, K, n_visible).
+    """Go on by T steps of ``InputSpikes``; writes spikes (T, K, n_neurons), potentials (T, K, n_visible).
 
     A neuron spikes, uniform < sigmoid(u), where u exceeds the uniform's logit: ``thresholds`` (T, K, n). Visible ones
     are clamped to (T, n_visible) targets; they run freely if the targets have no steps.
@@ -186,14 +185,13 @@ def run(
             left = past.spikes[(time - w.soma.taps.shape[1]) % memory, k]
             _remember(w, past, k, time, spikes[t, k], left)
             past.spikes[time % memory, k] = spikes[t, k]
-        _remember_inputs(w, past, time, inputs[t])
-        past.inputs[time % memory] = inputs[t]
+        _remember_inputs(w, past, time, source[start[t] : start[t + 1]])
         past.time[0] = time + 1
 
 
-@jit(fastmath=FASTMATH)
-def recall(w: Weights, past: Past) -> None:
-    """Make what the filters hold from the spikes that the past has kept."""
+@jit()
+def recall(w: Weights, past: Past, inputs: Any) -> None:
+    """Make what the filters hold from the spikes that the past has kept, and (memory, n_inputs) inputs; slots alike."""
     memory, K = past.spikes.shape[:2]
     end = past.time[0]
     begin = max(0, end - memory)
@@ -208,10 +206,11 @@ def recall(w: Weights, past: Past) -> None:
         for k in range(K):
             left = past.spikes[before % memory, k] if before >= begin else nothing
             _remember(w, past, k, time, past.spikes[time % memory, k], left)
-        _remember_inputs(w, past, time, past.inputs[time % memory])
+        n_active = list_active(inputs[time % memory], past.active)
+        _remember_inputs(w, past, time, past.active[:n_active])
 
 
-@jit(fastmath=FASTMATH)
+@jit()
 def _remember(w: Weights, past: Past, k: int, time: int, spikes: Any, left: Any) -> None:
     """Take the spikes (n_neurons,) of a compartment into its filters; ``left`` are those that leave self-memory."""
     n_active = list_active(spikes[: w.n_feeding], past.active)
@@ -220,10 +219,9 @@ def _remember(w: Weights, past: Past, k: int, time: int, spikes: Any, left: Any)
     _remember_own(w.soma.recursion, spikes, left, past.own_trace[k])
 
 
-@jit(fastmath=FASTMATH)
-def _remember_inputs(w: Weights, past: Past, time: int, inputs: Any) -> None:
-    n_active = list_active(inputs, past.active)
-    gather(w, 0, past.active, n_active, past.fresh)
+@jit()
+def _remember_inputs(w: Weights, past: Past, time: int, source: Any) -> None:
+    gather(w, 0, source, len(source), past.fresh)
     _take_in(w.synapses, time, past.fresh, past.input_rows, past.input_drive)
 
 
@@ -237,7 +235,7 @@ def list_active(spikes: Any, active: Any) -> int:
     return n
 
 
-@jit(fastmath=FASTMATH)
+@jit()
 def gather(w: Weights, first: int, active: Any, n_active: int, fresh: Any) -> None:
     """Sum the rows of the active sources, counted from ``first``, to (n_basis, n_neurons)."""
     if w.rows.shape[0]:
@@ -257,7 +255,7 @@ def _gather_listed(listed: Listed, first: int, active: Any, n_active: int, total
                 total[basis, neuron[s]] += weight[s, basis]
 
 
-@jit(fastmath=FASTMATH)
+@jit()
 def _take_in(synapses: Bank, time: int, fresh: Any, rows: Any, drive: Any) -> None:
     """q of this step, (n_basis, n_neurons), in place of that which now leaves the filters' memory."""
     n_basis, n = fresh.shape
@@ -272,7 +270,7 @@ def _take_in(synapses: Bank, time: int, fresh: Any, rows: Any, drive: Any) -> No
             oldest[basis, i] = fresh[basis, i]
 
 
-@jit(fastmath=FASTMATH)
+@jit()
 def _add_drive(synapses: Bank, turned: Any, rows: Any, drive: Any, potential: Any) -> None:
     """Add the filtered q to the potential (n_neurons,)."""
     n = potential.shape[0]
@@ -305,7 +303,7 @@ def _turn(taps: Any, time: int, turned: Any) -> None:
             turned[slot * n_basis + basis] = taps[basis, lag - 1]
 
 
-@jit(fastmath=FASTMATH)
+@jit()
 def _remember_own(soma: Recursion, spikes: Any, left: Any, trace: Any) -> None:
     """The recursion of self-memory; ``left`` are the spikes that now leave the filter's memory."""
     for basis in range(trace.shape[0]):

@@ -26,10 +26,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gemsnn.engine.direct_learning import learn_directly, learn_reach, look_up, remember
-from gemsnn.engine.event_window import Steps
-from gemsnn.engine.firing import fire, weigh
-from gemsnn.engine.jit import FASTMATH, jit
+from gemsnn.compiling.jit import FASTMATH, jit
+from gemsnn.engine.eligibility import (
+    learn_at_once,
+    learn_by_eligibility,
+    learn_reach,
+    look_up,
+    reach_at_once,
+    remember,
+)
+from gemsnn.engine.event_arrays import Steps
+from gemsnn.engine.firing import add_up, fire, weigh
 
 SWEEP = 32  # steps
 REMEMBERED = 64  # signals: at least SWEEP + 1, a power of two
@@ -55,6 +62,7 @@ class Neurons(NamedTuple):
     learning_rate: Any  # f
     gamma: Any  # f
     kappa: float
+    beta: float
     settings: Any  # the rule's own numbers
     has_local: bool
     horizon: int  # steps after which gamma^age is below the precision
@@ -77,7 +85,7 @@ class Neurons(NamedTuple):
     somatic_eligibility: Any  # (K, n_basis, n_neurons) f
     somatic_trace: Any  # (K, n_basis, n_neurons) f
     history: Any  # (n_neurons, K, words) uint16
-    input_history: Any  # (n_inputs, 1, words) uint16
+    input_history: Any  # (n_inputs, 1 or, where each compartment has inputs of its own, K, words) uint16
     reach: Any  # (n_visible, n_hidden) f
     reach_eligibility: Any  # (K, n_visible, n_hidden) f
     log_weights: Any  # (K,)
@@ -85,32 +93,39 @@ class Neurons(NamedTuple):
     neuron_memory: Any  # (n_hidden, m)
     post: Any  # (K, n_neurons) f: of the last step
     rate: Any  # (K, n_neurons) f: eta times the signal of the last step
+    once: Any  # (K, n_neurons) f: what is added once to the weights for each unit of trace at the last step
     rates: Any  # (K, n_neurons, REMEMBERED) f: of the last steps; slot t % REMEMBERED is step t's
     # scratch
     of_synapses: Any  # (3, most synapses of a source) f
     mean_trace: Any  # (n_neurons,) f: m . R of this step, of a neuron's own inputs
     potentials: Any  # (K, n_neurons) f
     fired: Any  # (n_neurons, K) bool
+    fired_inputs: Any  # (n_inputs, 1 or K) bool
     probabilities: Any  # (n_neurons, K)
     factors: Any  # (n_neurons, K)
+    objective: Any  # ObjectiveArrays
 
 
 @jit(fastmath=FASTMATH, error_model="numpy")
 def advance(
-    y: Synapses, w: Neurons, steps: Steps, post_factor: Any, broadcast: Any, local: Any, first: int, last: int
+    y: Synapses,
+    w: Neurons,
+    steps: Steps,
+    post_factor: Any,
+    broadcast: Any,
+    local: Any,
+    report: Any,
+    slopes: Any,
+    first: int,
+    last: int,
 ) -> None:
     """Steps ``first`` to ``last`` - 1 of what is given."""
-    clamped_steps, targets, inputs, uniforms, spikes = (
-        steps.clamped,
-        steps.targets,
-        steps.inputs,
-        steps.uniforms,
-        steps.spikes,
-    )
+    o = w.objective
+    learning_steps, targets, uniforms, spikes = steps.learns, steps.targets, steps.uniforms, steps.spikes
     n, K = w.fired.shape
-    n_inputs, n_visible = inputs.shape[1], targets.shape[1]
+    n_inputs, n_visible = w.input_history.shape[0], targets.shape[1]
     n_hidden = n - n_visible
-    gamma, eta, dtype = w.gamma, w.learning_rate, w.bias.dtype
+    gamma, eta, dtype, one = w.gamma, w.learning_rate, w.bias.dtype, w.bias.dtype.type(1)
     post, rate, fired, signal = w.post, w.rate, w.fired, np.zeros((n_hidden, K), dtype=dtype)
     importance, visible_signal, hidden_signal = np.empty(K), np.empty(K), np.empty(K)
     errors, shares = np.empty((K, n_visible), dtype=dtype), np.empty(n)
@@ -118,7 +133,7 @@ def advance(
     total = np.empty(n_hidden, dtype=dtype)
 
     for step in range(first, last):
-        time, clamped = w.time[0], clamped_steps[step]
+        time, learns = w.time[0], learning_steps[step]
         if time % SWEEP == 0:
             settle_all(y, w, time - 2)
         for k in range(K):
@@ -131,37 +146,57 @@ def advance(
         learn_and_drive(y, w, time)
         for k in range(K):
             fire(
-                w.potentials[k], uniforms[step, k], targets[step], clamped, w.circuits, shares, spikes[step, k],
-                log_probability[k],
+                w.potentials[k], uniforms[step, k], targets[step], learns and not o.free, w.circuits, shares,
+                spikes[step, k], log_probability[k],
             )  # fmt: skip
             for i in range(n):
                 fired[i, k] = spikes[step, k, i]
                 w.probabilities[i, k] = shares[i]
-        weigh(w.kappa, clamped, log_probability, steps.log_likelihood[step], w.log_weights, importance)
+        add_up(log_probability, steps.log_likelihood[step])
+        if learns and o.reports:
+            report(o.settings, spikes[step], targets[step], log_probability, o.memory, o.of_visible, steps.report[step])
+        else:
+            steps.report[step] = steps.log_likelihood[step]
+        weigh(w.kappa, w.beta, learns, steps.report[step], w.log_weights, importance)
         steps.log_weights[step], steps.importance[step] = w.log_weights, importance
 
         # Post factors and learning signals.
-        if clamped:
+        if learns or o.rewarded:
             post_factor(fired[:n_hidden], w.probabilities[:n_hidden], w.factors[:n_hidden])
+            for k in range(K):
+                for i in range(n_hidden):
+                    post[k, i] = w.factors[i, k]
+                for i in range(n_hidden, n):
+                    p = w.probabilities[i, k]
+                    post[k, i] = p * (1 - p) if o.sends_back else (1.0 if fired[i, k] else 0.0) - p
+        else:
+            post[:] = 0
+        if learns:
+            if o.sends_back:
+                importance[:] = 1 / K
             broadcast(w.settings, w.log_weights, importance, w.processor_memory, visible_signal, hidden_signal)
+            if o.free:
+                visible_signal[:] = hidden_signal
+            if o.sends_back:
+                slopes(o.settings, spikes[step], o.memory, o.slope, o.at_once)
             for k in range(K):
                 for x in range(n_visible):
-                    i = n_hidden + x
-                    errors[k, x] = (1.0 if fired[i, k] else 0.0) - w.probabilities[i, k]
+                    errors[k, x] = post[k, n_hidden + x] * (dtype.type(o.slope[k, x]) if o.sends_back else one)
             if w.has_local:
                 reached[:] = w.reach.T
                 local(w.settings, hidden_signal, errors, reached, fired[:n_hidden], w.neuron_memory, signal)
             for k in range(K):
                 to_hidden = dtype.type(hidden_signal[k])
                 for i in range(n_hidden):
-                    post[k, i] = w.factors[i, k]
                     rate[k, i] = eta * (signal[i, k] if w.has_local else to_hidden)
                 for i in range(n_hidden, n):
-                    post[k, i] = errors[k, i - n_hidden]
                     rate[k, i] = eta * dtype.type(visible_signal[k])
+                    if o.sends_back:
+                        rate[k, i] *= dtype.type(o.slope[k, i - n_hidden])
+                        w.once[k, i] = eta * dtype.type(o.at_once[k, i - n_hidden] / K) * post[k, i]
         else:
-            post[:] = 0
             rate[:] = 0
+            w.once[:] = 0
         w.rates[:, :, time % REMEMBERED] = rate
 
         # What is learned without synapses: bias and self-memory; and how hidden neurons reach visible ones.
@@ -176,23 +211,29 @@ def advance(
                     w.bias[i] += rate[k, i] * (w.mean_square[i] * w.bias_eligibility[k, i] - e)
                     w.centre[i] += rate[k, i] * w.bias_eligibility[k, i]
             for basis in range(w.somatic.shape[0]):
-                learn_directly(
+                learn_by_eligibility(
                     gamma, post[k], w.somatic_trace[k, basis], rate[k], w.has_memory, w.somatic_eligibility[k, basis],
                     w.somatic[basis],
                 )  # fmt: skip
             if w.has_local:
                 learn_reach(
                     gamma, post[k, n_hidden:], y.traces[time % 2, k, :, n_inputs : n_inputs + n_hidden],
-                    rate[k, n_hidden:], w.reaches, w.reach_eligibility[k], w.reach, total, 0, n_hidden,
+                    rate[k, n_hidden:], w.reaches, w.reach_eligibility[k], w.reach, total,
                 )  # fmt: skip
+        if o.sends_back:
+            _learn_alone_at_once(y, w, n_hidden, time % 2)
 
         # Remember the spikes, in the traces that the next step sees.
-        remember(fired, w.history, w.history_bits, 0, n)
-        remember(inputs[step].reshape(-1, 1), w.input_history, w.history_bits, 0, n_inputs)
+        remember(fired, w.history, w.history_bits)
+        inputs = steps.source[steps.start[step] : steps.start[step + 1]]
+        of_compartments = w.fired_inputs.shape[1]
+        for j in inputs:
+            w.fired_inputs[j // of_compartments, j % of_compartments] = True
+        remember(w.fired_inputs, w.input_history, w.history_bits)
         make_traces(y, w, time + 1)
-        for j in range(n_inputs):
-            if inputs[step, j]:
-                y.spoke[j] = time
+        for j in inputs:
+            w.fired_inputs[j // of_compartments, j % of_compartments] = False
+            y.spoke[j // of_compartments] = time
         for k in range(K):
             for i in range(n):
                 if fired[i, k]:
@@ -207,10 +248,10 @@ def make_traces(y: Synapses, w: Neurons, time: int) -> None:
     K, n_basis = traces.shape[:2]
     for k in range(K):
         for basis in range(n_basis):
-            look_up(w.input_history, 0, w.synaptic_table, basis, traces[k, basis, :n_inputs], 0, n_inputs)
-            look_up(w.history, k, w.synaptic_table, basis, traces[k, basis, n_inputs:], 0, len(w.history))
+            look_up(w.input_history, k % w.input_history.shape[1], w.synaptic_table, basis, traces[k, basis, :n_inputs])
+            look_up(w.history, k, w.synaptic_table, basis, traces[k, basis, n_inputs:])
         for basis in range(w.somatic.shape[0]):
-            look_up(w.history, k, w.somatic_table, basis, w.somatic_trace[k, basis], 0, len(w.history))
+            look_up(w.history, k, w.somatic_table, basis, w.somatic_trace[k, basis])
 
 
 @jit(fastmath=FASTMATH)
@@ -226,7 +267,7 @@ def learn_and_drive(y: Synapses, w: Neurons, time: int) -> None:
         w.gamma,
         time - 1 - w.duration,
     )
-    before, now, n_means = (time + 1) % 2, time % 2, w.mean.shape[0]
+    before, now, n_means, sends_back = (time + 1) % 2, time % 2, w.mean.shape[0], w.objective.sends_back
     w.mean_trace[:] = 0
     for j in range(spoke.shape[0]):
         if spoke[j] >= earliest:  # a trace now, or at the step before
@@ -235,6 +276,8 @@ def learn_and_drive(y: Synapses, w: Neurons, time: int) -> None:
                 _settle(y, w, j, time - 2)
             if settled[j] < time - 1:
                 _learn(first, last, j, neuron, weight, eligibility, traces, before, post, rate, gamma, scratch)
+                if sends_back:
+                    _learn_at_once(first, last, j, neuron, weight, traces, before, w.once)
                 settled[j] = time - 1
             _drive(first, last, j, neuron, weight, traces, now, potentials, scratch)
             if j < n_means:
@@ -266,6 +309,57 @@ def _learn(
                 e = gamma * eligibility[k, basis, s] + scratch[0, s - first] * trace
                 eligibility[k, basis, s] = e
                 weight[basis, s] += scratch[1, s - first] * e
+
+
+@jit(fastmath=FASTMATH)
+def _learn_at_once(first: Any, last: Any, j: int, neuron: Any, weight: Any, traces: Any, slot: int, once: Any) -> None:
+    """What needs no eligibility, for the same synapses."""
+    for k in range(once.shape[0]):
+        for basis in range(weight.shape[0]):
+            trace = traces[slot, k, basis, j]
+            for s in range(first, last):
+                weight[basis, s] += once[k, neuron[s]] * trace
+
+
+@jit(fastmath=FASTMATH)
+def _learn_alone_at_once(y: Synapses, w: Neurons, n_hidden: int, slot: int) -> None:
+    """The same for bias, self-memory and reach."""
+    n, K = w.fired.shape
+    n_inputs = w.input_history.shape[0]
+    for k in range(K):
+        once = w.once[k]
+        for i in range(n):
+            w.bias[i] += once[i]
+        if w.mean.shape[0]:
+            for i in range(n):
+                w.bias[i] += once[i] * (w.mean_square[i] - w.mean_trace[i])
+                w.centre[i] += once[i]
+        for basis in range(w.somatic.shape[0]):
+            learn_at_once(once, w.somatic_trace[k, basis], w.has_memory, w.somatic[basis])
+        reach_at_once(
+            once[n_hidden:], y.traces[slot, k, :, n_inputs : n_inputs + n_hidden], w.reaches, w.reach
+        )  # fmt: skip
+
+
+@jit(fastmath=FASTMATH, error_model="numpy")
+def reward(y: Synapses, w: Neurons, rewards: Any, broadcast: Any, importance: Any) -> None:
+    """Learn from the rewards (K,) of the last step, with the eligibility as it stands; writes the importance (K,)."""
+    time, dtype, (n, K) = w.time[0] - 1, w.bias.dtype, w.fired.shape
+    weigh(1.0, w.beta, True, rewards, w.log_weights, importance)
+    visible_signal, hidden_signal = np.empty(K), np.empty(K)
+    broadcast(w.settings, w.log_weights, importance, w.processor_memory, visible_signal, hidden_signal)
+    for k in range(K):
+        rate = w.learning_rate * dtype.type(hidden_signal[k])  # visible neurons draw, and learn as the others do
+        for i in range(n):
+            w.rate[k, i] = w.rates[k, i, time % REMEMBERED] = rate
+            w.bias[i] += rate * w.bias_eligibility[k, i]
+            for basis in range(w.somatic.shape[0]):
+                w.somatic[basis, i] += rate * w.somatic_eligibility[k, basis, i] * w.has_memory[i]
+        for j in range(y.settled.shape[0]):
+            if y.settled[j] == time:  # all others learn when they are brought up to date
+                for basis in range(y.weight.shape[0]):
+                    for s in range(y.start[j], y.start[j + 1]):
+                        y.weight[basis, s] += rate * y.eligibility[k, basis, s]
 
 
 @jit(fastmath=FASTMATH)
@@ -339,6 +433,11 @@ def finish(y: Synapses, w: Neurons) -> None:
                 np.uint64(y.start[j]), np.uint64(y.start[j + 1]), j, y.neuron, y.weight, y.eligibility, y.traces,
                 (time + 1) % 2, w.post, w.rate, w.gamma, w.of_synapses,
             )  # fmt: skip
+            if w.objective.sends_back:
+                _learn_at_once(
+                    np.uint64(y.start[j]), np.uint64(y.start[j + 1]), j, y.neuron, y.weight, y.traces, (time + 1) % 2,
+                    w.once,
+                )  # fmt: skip
             y.settled[j] = time - 1
         else:
             _settle(y, w, j, time - 1)

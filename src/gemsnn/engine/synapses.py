@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.model import Topology
+from gemsnn.model import Parameters, Topology
 
 SPARSE = 1 / 12  # of all possible synapses: below it, adding listed weights is quicker than adding whole rows
 
@@ -29,9 +29,17 @@ class Lists(NamedTuple):
         found: NDArray[Any] = synaptic[self.neuron, self.source]
         return found
 
-    def write(self, weights: NDArray[Any], synaptic: NDArray[Any]) -> None:
-        """Back into (n_neurons, n_sources, n_basis)."""
+    def onto_visible(self, n_inputs: int, n_hidden: int) -> tuple[NDArray[np.intp], ...]:
+        """Synapses from hidden to visible neurons: visible neuron, hidden neuron, and place in the list of each."""
+        first, last = self.start[n_inputs], self.start[n_inputs + n_hidden]
+        place = first + np.flatnonzero(self.neuron[first:last] >= n_hidden)
+        return self.neuron[place] - n_hidden, self.source[place] - n_inputs, place
+
+    def parameters(self, weights: NDArray[Any], somatic: NDArray[Any], bias: NDArray[Any]) -> Parameters:
+        """Copies, with the weights (n_synapses, n_basis) in (n_neurons, n_sources, n_basis) and zeros where none is."""
+        synaptic = np.zeros((len(bias), len(self.start) - 1, weights.shape[1]), dtype=bias.dtype)
         synaptic[self.neuron, self.source] = weights
+        return Parameters(synaptic, somatic.copy(), bias.copy())
 
 
 def is_sparse(topology: Topology) -> bool:

@@ -20,11 +20,13 @@ from gemsnn.events.nmnist import read_nmnist
 from gemsnn.events.numpy_files import read_numpy
 from gemsnn.events.online import OnlineBinner
 from gemsnn.events.own_data import write_prepared
+from gemsnn.events.picture_sets import simulate_pictures
 from gemsnn.events.prepared import PreparedData, Split, open_prepared
+from gemsnn.events.prophesee import read_dat
 from gemsnn.events.recordings import read_recording
 from gemsnn.events.records import EVENT_DTYPE, DamageWarning, as_events
 from gemsnn.events.simulated import simulate_digits, simulate_prepared
-from gemsnn.events.simulator import DVS, simulate_recording
+from gemsnn.events.simulator import DVS, simulate, simulate_recording
 from gemsnn.events.text import read_text
 from gemsnn.events.variation import Variation
 
@@ -51,12 +53,15 @@ __all__ = [
     "nmnist_preprocessing",
     "open_prepared",
     "read_aedat",
+    "read_dat",
     "read_hdf5",
     "read_nmnist",
     "read_numpy",
     "read_recording",
     "read_text",
+    "simulate",
     "simulate_digits",
+    "simulate_pictures",
     "simulate_prepared",
     "simulate_recording",
     "sources",

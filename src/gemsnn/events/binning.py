@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gemsnn.errors import ConfigError, DataError
-from gemsnn.events.records import Events, as_events
-from gemsnn.events.spikelist import MOST_STEPS, SpikeList, check_size
+from gemsnn.events.records import FAR_US, Events, as_events
+from gemsnn.model.spike_list import MOST_STEPS, SpikeList, check_size
 
 Span = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 
@@ -23,7 +23,10 @@ class Preprocessing(BaseModel):
 
     where plane is 0 if polarities are merged, else the polarity (OFF first, then ON). A cell is 1 if any event fell in
     it. Events outside the crop, and after the last bin, are left out; a short recording is padded with silence. Without
-    `n_steps` each recording has as many steps as its last event needs.
+    `n_steps` each recording has as many steps as its last event needs. `flip` and then `rotate` turn the grid of cells
+    before they are numbered.
+
+    `bin_us` may be left open until recordings are known; see `gemsnn.events.bin_width.chosen`.
 
     Examples
     --------
@@ -43,13 +46,17 @@ class Preprocessing(BaseModel):
     """First and last row kept; all if not given."""
     downsample: int = Field(default=1, gt=0)
     """Side of the square of pixels that becomes one cell."""
-    bin_us: int = Field(gt=0, lt=1 << 62)
-    """Width of a time bin in microseconds."""
+    flip: Literal["x", "y"] | None = None
+    """Mirror the grid: `"x"` reverses columns, `"y"` rows; before it is rotated."""
+    rotate: Literal[0, 90, 180, 270] = 0
+    """Turn the grid clockwise, in degrees, as it is drawn with y downwards."""
+    bin_us: int | None = Field(default=None, gt=0, lt=FAR_US)
+    """Width of a time bin in microseconds; None where it is to follow from the recordings."""
     n_steps: int | None = Field(default=None, gt=0, lt=MOST_STEPS)
     """Number of time bins T; as many as each recording has if not given."""
     polarity: Literal["merged", "separate"] = "merged"
     """Whether ON and OFF events are inputs of their own."""
-    start_us: int | None = None
+    start_us: int | None = Field(default=None, gt=-FAR_US, lt=FAR_US)
     """Time at which the first bin begins; that of the first event if not given."""
     orientation: Literal["image", "mnist-dvs"] = "image"
     """How pictures are drawn (spikes do not depend on it): y downwards and x to the right, or MNIST-DVS's own."""
@@ -87,8 +94,26 @@ class Preprocessing(BaseModel):
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Rows and columns of cells."""
-        return self.n_rows, self.n_columns
+        """Rows and columns of cells, once they are turned."""
+        return (self.n_columns, self.n_rows) if self.rotate in (90, 270) else (self.n_rows, self.n_columns)
+
+    @property
+    def width_us(self) -> int:
+        """`bin_us`, which must be known by now."""
+        if self.bin_us is None:
+            raise ConfigError("preprocessing: bin_us, the width of a time bin in microseconds, is not given")
+        return self.bin_us
+
+    def cell(self, row: Any, column: Any) -> Any:
+        """Number in its plane of the cell at this row and column before turning; affine in both."""
+        n_rows, n_columns = self.n_rows, self.n_columns
+        if self.flip == "x":
+            column = n_columns - 1 - column
+        elif self.flip == "y":
+            row = n_rows - 1 - row
+        for _ in range(self.rotate // 90):
+            row, column, n_rows, n_columns = column, n_rows - 1 - row, n_columns, n_rows
+        return row * n_columns + column
 
     @property
     def n_inputs(self) -> int:
@@ -139,17 +164,18 @@ class Preprocessing(BaseModel):
             raise DataError(f"{name}: event {i} at x = {x[i]}, y = {y[i]} lies outside the {width} x {height} sensor")
         first, last = int(t.min()), int(t.max())
         start = first if self.start_us is None else self.start_us
-        if max(abs(last - start), abs(first - start)) >= 1 << 62:
+        if max(abs(first), abs(last)) >= FAR_US:
             raise DataError(f"{name}: times run from {first} to {last}, which no recording in microseconds does")
-        n_steps = self.n_steps or max(1, (last - start) // self.bin_us + 1)
+        bin_us = self.width_us
+        n_steps = self.n_steps or max(1, (last - start) // bin_us + 1)
         check_size(n_steps, self.n_inputs, name, len(events))
-        step = (t - start) // self.bin_us
+        step = (t - start) // bin_us
         column = (x - self.columns[0]) // self.downsample
         row = (y - self.rows[0]) // self.downsample
         kept = (step >= 0) & (step < n_steps)
         kept &= (column >= 0) & (column < self.n_columns) & (row >= 0) & (row < self.n_rows)
         plane = events["p"].astype(np.int64)
-        index = (plane * self.n_rows + row) * self.n_columns + column
+        index = plane * self.n_rows * self.n_columns + self.cell(row, column)
         width = 2 * self.n_rows * self.n_columns
         step, index = np.divmod(np.unique(step[kept] * width + index[kept]), width)
         return SpikeList.from_pairs(step, index, n_steps)

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,18 @@ class GuessWarning(UserWarning):
 
 
 def events_without_names(table: NDArray[Any], name: str) -> Events:
-    """Events from (n, 4) numbers whose columns nobody named, if only one way to read them makes sense.
+    """Events from (n, 4) numbers whose columns nobody named; see `columns_by_content`. What was guessed is said."""
+    found = columns_by_content(table, name)
+    places = {f"column {place + 1}": place for place in range(4)}
+    named = {key: f"column {place + 1}" for key, place in found.items()}
+    return _events(named, lambda key: _whole(table[:, places[key]]), name)
+
+
+def columns_by_content(table: NDArray[Any], name: str) -> dict[str, int]:
+    """Where t, x, y and p stand in (n, 4) numbers, if only one way to read them makes sense; else a `DataError`.
 
     The polarity is the one column of only two values among -1, 0 and 1; the time is the one that never falls and holds
-    more different values than the others; x comes before y. All of it is said by a `GuessWarning`. Anything else is a
-    `DataError`.
+    more different values than the others; x comes before y.
     """
     problem = DataError(
         f"{name}: {table.shape[1] if table.ndim == 2 else table.shape} columns without names, and it cannot be told "
@@ -46,10 +53,7 @@ def events_without_names(table: NDArray[Any], name: str) -> Events:
     if len(signs) != 1 or len(times) != 1 or sum(len(each) == most for each in values) != 1:
         raise problem
     x, y = (i for i in range(4) if i not in (*signs, *times))
-    order = {"t": times[0], "x": x, "y": y, "p": signs[0]}
-    numbered = {f"column {place + 1}": place for place in range(4)}
-    named = {key: f"column {place + 1}" for key, place in order.items()}
-    return _events(named, lambda key: _whole(table[:, numbered[key]]), name)
+    return {"t": times[0], "x": x, "y": y, "p": signs[0]}
 
 
 def _whole(column: NDArray[Any]) -> NDArray[Any]:
@@ -66,6 +70,11 @@ def events_from_columns(names: Iterable[str], column: Callable[[str], NDArray[An
     `GuessWarning`: other names, a unit of time in the name (`time_ms`), fractional times (taken as seconds), -1 and 1.
     A column that is missing or there twice is a `DataError`.
     """
+    return _events(columns_by_name(names, name), column, name)
+
+
+def columns_by_name(names: Iterable[str], name: str) -> dict[str, str]:
+    """What the columns for t, x, y and p are called, if all are there once; else a `DataError`."""
     names = list(names)
     found: dict[str, str] = {}
     for key, known in _NAMES.items():
@@ -75,19 +84,32 @@ def events_from_columns(names: Iterable[str], column: Callable[[str], NDArray[An
             there = ", ".join(names) or "no names"
             raise DataError(f"{name}: {what} for {key} among {there}; name the columns t (microseconds), x, y, p")
         found[key] = matches[0]
-    return _events(found, column, name)
+    return found
+
+
+def unit_of_time(column: str, times: NDArray[Any]) -> tuple[float, str]:
+    """What to multiply times by to have microseconds, and in what unit they are: by the column's name or content."""
+    if told := _UNIT.search(column.strip().lower()):
+        unit = told[1].replace("µ", "u")
+        return _UNITS[unit], unit
+    if times.dtype.kind == "f" and (times != np.floor(times)).any():
+        return 1e6, "seconds"
+    return 1.0, "microseconds"
+
+
+def say_what_was_guessed(found: Mapping[str, str], unit: str, stacklevel: int) -> None:
+    """A `GuessWarning`, unless columns and unit are what they are called."""
+    if dict(found) == {key: key for key in found} and unit == "microseconds":
+        return
+    told_of = ", ".join(f"{key} from {found[key]!r}" for key in ("t", "x", "y", "p"))
+    # Without the file's name, so that a folder of files of one kind says it once.
+    warnings.warn(f"columns of events: {told_of}; times are in {unit}", GuessWarning, stacklevel=stacklevel + 1)
 
 
 def _events(found: dict[str, str], column: Callable[[str], NDArray[Any]], name: str) -> Events:
     """Events from the columns that were found for t, x, y and p."""
-    scale, unit = 1.0, "microseconds"
     t = np.asarray(column(found["t"]))
-    if told := _UNIT.search(found["t"].strip().lower()):
-        unit = told[1].replace("µ", "u")
-        scale = _UNITS[unit]
-    elif t.dtype.kind == "f" and (t != np.floor(t)).any():
-        scale, unit = 1e6, "seconds"
-    guessed = found != {key: key for key in found} or unit != "microseconds"
+    scale, unit = unit_of_time(found["t"], t)
     if scale != 1.0:
         t = np.round(t * scale)
     columns = {"t": t, **{key: np.asarray(column(found[key])) for key in ("x", "y", "p")}}
@@ -102,10 +124,7 @@ def _events(found: dict[str, str], column: Callable[[str], NDArray[Any]], name: 
     events = as_events(raw, name)
     if not len(events):
         raise DataError(f"{name}: no events; the recording is empty")
-    if guessed:
-        told_of = ", ".join(f"{key} from {found[key]!r}" for key in ("t", "x", "y", "p"))
-        # Without the file's name, so that a folder of files of one kind says it once.
-        warnings.warn(f"columns of events: {told_of}; times are in {unit}", GuessWarning, stacklevel=4)
+    say_what_was_guessed(found, unit, stacklevel=4)
     if (events["t"][1:] < events["t"][:-1]).any():  # a difference may be too large for a number
         events = events[np.argsort(events["t"], kind="stable")]
     return np.ascontiguousarray(events, dtype=EVENT_DTYPE)

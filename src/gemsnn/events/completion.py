@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.binning import Preprocessing
 from gemsnn.events.prepared import Content, Example, Half, PreparedData, PreparedWriter, open_prepared
-from gemsnn.events.spikelist import SpikeList
+from gemsnn.model.spike_list import SpikeList
 
 HALVES: tuple[Half, ...] = get_args(Half)
 Axis = Literal[-1, -2]

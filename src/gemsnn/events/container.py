@@ -34,7 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gemsnn._version import __version__
 from gemsnn.common.files import open_regular
 from gemsnn.errors import DataError
-from gemsnn.events.spikelist import SPIKE_DTYPE
+from gemsnn.model.spike_list import SPIKE_DTYPE
 
 if TYPE_CHECKING:
     import h5py  # only writing needs it, and it takes long to import

@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gemsnn.common.described import described
-
 
 class Saccade(NamedTuple):
     """A quick movement, to rest until the next one begins."""
@@ -17,7 +15,6 @@ class Saccade(NamedTuple):
     """Where it leads, in sensor pixels from the middle of the path."""
 
 
-@described
 class DVS(BaseModel):
     """The camera, the screen and the digit's path. Lengths are in sensor pixels, times in seconds unless named.
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.errors import DataError
+from gemsnn.common import memory
+from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.records import DamageWarning
 
 
@@ -18,6 +19,20 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
     """Read a regular file whole; anything else (a directory, a pipe, a file one may not read) is a `DataError`."""
     with regular(path) as file:
         return file.read_bytes()
+
+
+def read_beginning(path: str | PathLike[str], size: int) -> bytes:
+    """The first so many bytes of a regular file."""
+    with regular(path) as file, file.open("rb") as stream:
+        return stream.read(size)
+
+
+def require_memory(size: int, name: str) -> None:
+    """Refuse a file that would unpack to more than the memory can hold."""
+    try:
+        memory.require(size, f"{name}: unpacked, it")
+    except ConfigError as error:
+        raise DataError(f"{error}; is it damaged?") from None
 
 
 @contextmanager

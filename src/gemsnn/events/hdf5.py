@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from gemsnn.common.files import open_regular
 from gemsnn.errors import DataError
 from gemsnn.events.columns import events_from_columns
-from gemsnn.events.numpy_files import MOST_COMPRESSED
+from gemsnn.events.files import require_memory
+from gemsnn.events.numpy_files import COPIES
 from gemsnn.events.records import Events
 
 if TYPE_CHECKING:
@@ -39,10 +40,9 @@ def read_hdf5(path: str | PathLike[str]) -> Events:
     name = str(path)
     try:
         with open_regular(Path(path)) as stream, h5py.File(stream, "r") as file:
-            size = stream.seek(0, 2)
-            columns = _columns(file)
+            columns = _columns(file, name)
             if columns:
-                return events_from_columns(columns, lambda key: _read(columns[key], size), name)
+                return events_from_columns(columns, lambda key: _read(columns[key], name), name)
             told = ", ".join(file) or "nothing"
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError) as error:
         if isinstance(error, DataError):
@@ -54,22 +54,22 @@ def read_hdf5(path: str | PathLike[str]) -> Events:
     )
 
 
-def _columns(file: h5py.File) -> dict[str, Any]:
+def _columns(file: h5py.File, name: str) -> dict[str, Any]:
     """The columns of events, by name: data sets, or fields of one."""
     import h5py
 
     for place in _PLACES:
-        found = _own(file, place)
+        found = _own(file, place, name)
         if isinstance(found, h5py.Dataset) and found.dtype.names:
             return {field: (found, field) for field in found.dtype.names}
         if isinstance(found, h5py.Group):
-            columns = {key: (item, None) for key in found if isinstance(item := _own(found, key), h5py.Dataset)}
+            columns = {key: (item, None) for key in found if isinstance(item := _own(found, key, name), h5py.Dataset)}
             if len(columns) >= 4:
                 return columns
     return {}
 
 
-def _own(group: h5py.Group, place: str) -> Any:
+def _own(group: h5py.Group, place: str, name: str) -> Any:
     """What lies there, if it lies in this file."""
     import h5py
 
@@ -77,16 +77,17 @@ def _own(group: h5py.Group, place: str) -> Any:
         if not isinstance(group, h5py.Group) or part not in list(group):
             return None
         if not isinstance(group.get(part, getlink=True), h5py.HardLink):
-            raise DataError(f"{group.file.filename}: {part} is a link to elsewhere, which is not followed")
+            raise DataError(f"{name}: {part} is a link to elsewhere, which is not followed")
         group = group[part]
     return group
 
 
-def _read(column: tuple[h5py.Dataset, str | None], size: int) -> NDArray[Any]:
+def _read(column: tuple[h5py.Dataset, str | None], name: str) -> NDArray[Any]:
+    """A column, all of which must lie in this file."""
     dataset, field = column
     if dataset.is_virtual or dataset.external:
-        raise DataError(f"{dataset.file.filename}: {dataset.name} has its bytes in another file, which is not read")
-    if dataset.nbytes > MOST_COMPRESSED * size:
-        raise DataError(f"{dataset.file.filename}: {dataset.name} says that it has {dataset.nbytes:,} bytes; damaged?")
+        raise DataError(f"{name}: {dataset.name} has its bytes in another file, which is not read")
+    dtype = dataset.dtype if field is None else dataset.dtype[field]
+    require_memory(COPIES * dataset.size * dtype.itemsize, f"{name}: {dataset.name}")
     array: NDArray[Any] = dataset[()] if field is None else dataset[field]
     return array

@@ -8,6 +8,7 @@ import numpy as np
 
 from gemsnn.errors import DataError
 from gemsnn.events.aedat import read_aedat_header
+from gemsnn.events.bin_width import chosen
 from gemsnn.events.binning import Preprocessing
 from gemsnn.events.datasets.inventory import Inventory, Recording
 from gemsnn.events.prepared import Content, Example, PreparedWriter, SplitName, example_from_events, stratified_split
@@ -36,10 +37,12 @@ def import_recordings(
     out
         The prepared file; it appears only once complete.
     preprocessing
-        Choices other than the data set's usual ones.
+        Choices other than the data set's usual ones. Without `bin_us`, the width of a time bin follows from the
+        recordings (see `gemsnn.events.bin_width`), and what was chosen is recorded as `bin_width`.
     split
         `"official"`: as the data set says. `"stratified"`: `test_fraction` of each class, drawn with `seed`. `"auto"`:
-        official if that gives every class both training and test recordings, else stratified.
+        official if that gives every class both training and test recordings, else stratified. Of recordings with
+        groups, whole groups are drawn, about `test_fraction` of all recordings.
     allow_missing
         Keep a class although there is no recording of it; without this it is a `DataError`.
     skip_damaged
@@ -54,10 +57,10 @@ def import_recordings(
     """
     if inventory.missing_classes and not allow_missing:
         absent = ", ".join(str(label) for label in inventory.missing_classes)
-        there = " ".join(str(label) for label in inventory.classes if label not in inventory.missing_classes)
+        there = ",".join(str(label) for label in inventory.classes if label not in inventory.missing_classes)
         raise DataError(
-            f"{inventory.folder}: no recordings of {absent}, so this would not be a classification set; ask for "
-            f"{there} only (--digits {there}), or pass --allow-missing to keep a class without recordings"
+            f"{inventory.folder}: no recordings of {absent}, so this would not be a classification set; pass "
+            f"--digits {there} to leave them out, or --allow-missing to keep a class without recordings"
         )
     recordings = inventory.recordings
     skipped: list[str] = []
@@ -71,10 +74,15 @@ def import_recordings(
         recorded: dict[str, Any] = {"kind": "official"}
     else:
         labels = np.array([inventory.classes.index(recording.label) for recording in recordings])
-        names = stratified_split(labels, test_fraction, seed).tolist()
+        groups = [recording.group for recording in recordings]
+        together = None if None in groups else np.array(groups)
+        names = stratified_split(labels, test_fraction, seed, together).tolist()
         recorded = {"kind": "stratified", "test_fraction": test_fraction, "seed": seed}
+        if together is not None:
+            recorded["groups"] = len(np.unique(together[np.array(names) == "test"]))
 
     choices = preprocessing or inventory.preprocessing
+    choices, width = chosen(choices, [recording.read for recording in recordings])
     simulated = _says_simulated(recordings[0])
     attributes = {
         "source": f"{inventory.dataset} layout, gemsnn simulator" if simulated else inventory.dataset,
@@ -82,6 +90,8 @@ def import_recordings(
         "split": recorded,
         "missing": {str(label): what for label, what in inventory.missing.items()},
         "skipped": skipped,
+        "unread": inventory.unread_lines(),
+        **({} if width is None else {"bin_width": str(width)}),
         **inventory.details,
     }
 
@@ -93,7 +103,7 @@ def import_recordings(
                     f"{'simulated' if simulated else 'real'} ones; keep them in folders of their own"
                 )
             label = inventory.classes.index(recording.label)
-            yield example_from_events(recording.read(), choices, name, label, recording.name)
+            yield example_from_events(recording.read(), choices, name, label, recording.name, recording.group)
 
     with PreparedWriter(out, Content.of_recordings(inventory.classes, choices, attributes)) as writer:
         for example in examples():

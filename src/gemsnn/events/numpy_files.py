@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from gemsnn.errors import DataError
 from gemsnn.events.columns import events_from_columns, events_without_names
-from gemsnn.events.files import read_bytes
+from gemsnn.events.files import read_bytes, require_memory
 from gemsnn.events.records import Events
 
-MOST_COMPRESSED = 100
-"""How many times its size on disk a compressed recording may have in memory; events compress about tenfold."""
+COPIES = 3
+"""Arrays, their columns put together, and events: what is in memory at once while columns become events."""
 
 _DAMAGE = (
     ValueError, OSError, EOFError, KeyError, SyntaxError, TypeError, RuntimeError, MemoryError,
@@ -43,12 +43,11 @@ def read_numpy(path: str | PathLike[str]) -> Events:
         if data.startswith(b"PK"):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 arrays = {}
-                for entry in archive.infolist():
-                    if entry.file_size > MOST_COMPRESSED * max(entry.compress_size, 1000):
-                        raise DataError(f"{name}: {entry.filename} unpacks to {entry.file_size:,} bytes; damaged?")
-                    if entry.filename.endswith(".npy"):
-                        with archive.open(entry) as stream:
-                            arrays[entry.filename.removesuffix(".npy")] = _read_array(stream, entry.file_size)
+                entries = [entry for entry in archive.infolist() if entry.filename.endswith(".npy")]
+                require_memory(COPIES * sum(entry.file_size for entry in entries), name)
+                for entry in entries:
+                    with archive.open(entry) as stream:
+                        arrays[entry.filename.removesuffix(".npy")] = _read_array(stream, entry.file_size)
         else:
             arrays = {"array": _read_array(io.BytesIO(data), len(data))}
     except _DAMAGE as error:

@@ -14,22 +14,17 @@ A recording in order of time, or out of order by no more than the patience, give
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.common.described import described
-from gemsnn.errors import DataError
+from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.records import EVENT_DTYPE, Events, as_events
-from gemsnn.events.spikelist import check_size
+from gemsnn.events.records import EVENT_DTYPE, FAR_US, LONGEST_GAP_US, Events, as_events
 from gemsnn.model.checks import whole_number
+from gemsnn.model.spike_list import check_size
 
-LONGEST_GAP_US = 60_000_000
 
-
-@described
 class OnlineBinner:
     """Feeds on arrays of events of any size, as they arrive, and gives the steps that are complete.
 
@@ -76,14 +71,18 @@ class OnlineBinner:
         p = self.preprocessing = preprocessing
         patience_us = whole_number("patience_us", patience_us, 0)
         longest_gap_us = whole_number("longest_gap_us", longest_gap_us, 1)
-        self.n_steps = None if endless else p.n_steps
+        for name, value in (("patience_us", patience_us), ("longest_gap_us", longest_gap_us)):
+            if value >= FAR_US:
+                raise ConfigError(f"{name} = {value}: no recording in microseconds lasts that long")
+        self.n_steps, self.patience_us = None if endless else p.n_steps, patience_us
         self._geometry = placing.Geometry(
             *p.sensor_size, p.columns[0], p.rows[0], p.n_columns, p.n_rows, p.downsample,
-            1 if p.polarity == "merged" else 2, p.bin_us, patience_us, longest_gap_us,
+            p.cell(0, 0), p.cell(1, 0) - p.cell(0, 0), p.cell(0, 1) - p.cell(0, 0),
+            1 if p.polarity == "merged" else 2, p.width_us, patience_us, longest_gap_us,
             -1 if self.n_steps is None else self.n_steps, p.start_us is None,
         )  # fmt: skip
         # Steps that can be open at once; step s is in row s modulo their number.
-        n_open = -(-patience_us // p.bin_us) + 1
+        n_open = -(-patience_us // p.width_us) + 1
         check_size(n_open, p.n_inputs, f"patience_us = {patience_us}")
         self._open = np.zeros((n_open, p.n_inputs), dtype=np.bool_)
         self._kernel = placing
@@ -91,19 +90,12 @@ class OnlineBinner:
         self.reset()
         self._place()  # compiled now, if ever
 
-    def _told(self) -> dict[str, Any]:
-        return {"n_inputs": self.preprocessing.n_inputs, "bin_us": self.preprocessing.bin_us, "steps": self.steps}
-
-    def reset(self, keep_rest: bool = False) -> None:
-        """Forget everything: the next event begins a recording.
-
-        With ``keep_rest`` that is the first one that was fed after the end of the recording before.
-        """
+    def reset(self) -> None:
+        """Forget everything: the next event begins a recording."""
         self._open[:] = False
         self._state[:] = 0
         self._seen = 0
-        if not keep_rest:
-            self._rest = np.zeros(0, dtype=EVENT_DTYPE)
+        self._rest = np.zeros(0, dtype=EVENT_DTYPE)
         if self.preprocessing.start_us is not None:
             self._begin(self.preprocessing.start_us)
 
@@ -128,7 +120,7 @@ class OnlineBinner:
     def time_us(self) -> int | None:
         """When the latest step that was given ended; None before the first event."""
         state = self._state[0]
-        return int(state["start"] + state["next"] * self.preprocessing.bin_us) if state["begun"] else None
+        return int(state["start"] + state["next"] * self.preprocessing.width_us) if state["begun"] else None
 
     def feed(self, events: Events, name: str = "events") -> Iterator[NDArray[np.bool_]]:
         """The (n_inputs,) inputs of each step that these events complete.
@@ -147,6 +139,12 @@ class OnlineBinner:
         """The inputs of each step that ends by this time: the source says that no earlier event will come."""
         yield from self._complete_steps("events")
         if self._state["begun"][0]:
+            newest = int(self._state["newest"][0])
+            if abs(time_us) >= FAR_US or (self.n_steps is None and time_us - newest > self._geometry.longest_gap_us):
+                raise DataError(
+                    f"time jumps from {newest} to {time_us}, by more than {self._geometry.longest_gap_us / 1e6:g} s; "
+                    "if a new recording begins there, reset before it"
+                )
             self._state["newest"] = max(int(self._state["newest"][0]), int(time_us) + self._geometry.patience_us)
         yield from self._complete_steps("events")
 
@@ -157,7 +155,7 @@ class OnlineBinner:
         """
         yield from self._complete_steps("events")
         last, start = int(self._state["last"][0]), int(self._state["start"][0])
-        n_steps = max(1, (last - start) // self.preprocessing.bin_us + 1) if self.n_steps is None else self.n_steps
+        n_steps = max(1, (last - start) // self.preprocessing.width_us + 1) if self.n_steps is None else self.n_steps
         while self.steps < n_steps:
             yield self._take()
 
@@ -199,6 +197,8 @@ class OnlineBinner:
             return DataError(f"{name}: event {index} at x = {x}, y = {y} lies outside the {width} x {height} sensor")
         if result == self._kernel.NO_POLARITY:
             return DataError(f"{name}: event {index} has polarity p = {p}; it must be 0 (OFF) or 1 (ON)")
+        if result == self._kernel.TOO_FAR:
+            return DataError(f"{name}: event {index} is at t = {t}, which no recording in microseconds reaches")
         newest, gap = self._state["newest"][0], self._geometry.longest_gap_us
         return DataError(
             f"{name}: time jumps from {newest} to {t} at event {index}, by more than {gap / 1e6:g} s; if a new "

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.common.splits import strata
 from gemsnn.errors import DataError, ShapeError
+from gemsnn.events.bin_width import with_bin_width
 from gemsnn.events.binning import Preprocessing
+from gemsnn.events.pairs import Contents, is_pairs, one_kind, pairs
 from gemsnn.events.prepared import (
     SPLITS,
     Content,
@@ -23,7 +25,7 @@ from gemsnn.events.prepared import (
     plain,
     stratified_split,
 )
-from gemsnn.events.spikelist import SpikeList
+from gemsnn.model.spike_list import SpikeList
 
 
 def write_prepared(
@@ -36,6 +38,7 @@ def write_prepared(
     seed: int = 0,
     classes: Sequence[Label] | None = None,
     names: Sequence[str] | None = None,
+    groups: Sequence[str] | NDArray[Any] | None = None,
     grid: tuple[int, int] | None = None,
     target_grid: tuple[int, int] | None = None,
     preprocessing: Preprocessing | None = None,
@@ -51,7 +54,8 @@ def write_prepared(
     X
         Spikes, 0 or 1: an array (n, T, n_inputs), or anything that yields n arrays (T, n_inputs) in turn, for data
         that does not fit in memory. T may differ from example to example. With `preprocessing` also recordings: arrays
-        of events with fields x, y, t, p.
+        of events with fields x, y, t, p. Or a data set as PyTorch has them, whose items are (spikes or events, label);
+        then without `y`. Its items are read twice, first for their labels.
     y
         (n,) labels, whole numbers or texts. Or (n, C) of 0 and 1, where several labels can hold at once.
     targets
@@ -63,13 +67,16 @@ def write_prepared(
         these are texts, `y` may also hold their indices. For (n, C) labels, what the columns are called.
     names
         What each example is called, for example in error messages and pictures.
+    groups
+        What each example belongs together with: a person, a day, a trial. Whatever is held out is then a whole group.
     grid
         (rows, columns), if the inputs are pixels: n_inputs = planes x rows x columns, the column running fastest.
         Examples can then be drawn, and moved while learning.
     target_grid
         The same for `targets`, if they are pictures.
     preprocessing
-        How events become spikes; tells the grid, too.
+        How events become spikes; tells the grid, too. Without `bin_us`, the width of a time bin follows from the
+        recordings, and a `gemsnn.events.GuessWarning` says what was chosen; X must then be a sequence.
     source
         What the file says about where the data come from.
     attributes
@@ -87,11 +94,23 @@ def write_prepared(
     6 4 ('left', 'right') [20, 21, 22, 25, 26, 27]
     >>> folder.cleanup()
     """
+    if is_pairs(X):
+        if y is not None or targets is not None:
+            raise DataError("the data set brings its own labels: leave y and targets out")
+        labels, first_grid = list[Label](), None
+        for i, one in enumerate(pairs(X)):
+            labels.append(one.label)
+            first_grid = one.grid if i == 0 else first_grid
+        X, y, grid = Contents(X), one_kind(labels), first_grid if grid is None and preprocessing is None else grid
     wanted = _desired(y, targets, classes)
     n, given = wanted.n, "y" if targets is None else "targets"
-    parts, recorded = _split(split, seed, wanted)
+    together = None if groups is None else np.array([str(group) for group in groups])
+    if together is not None and len(together) != n:
+        raise DataError(f"groups must hold the group of each of the {n} examples, got {len(together)}")
+    parts, recorded = _split(split, seed, wanted, together)
     if names is not None and len(names) != n:
         raise DataError(f"names must name each of the {n} examples, got {len(names)}")
+    preprocessing = _with_bin_width(preprocessing, X)
     try:
         examples = iter(cast(Iterable[ArrayLike], X))
         first = _array(next(examples), 0)
@@ -135,9 +154,18 @@ def write_prepared(
                 example = example_from_events(array, preprocessing, parts[i], wanted.labels[i], name)
             else:
                 example = Example(parts[i], wanted.labels[i], _spikes(array, n_inputs, name), name)
-            writer.add(example._replace(target=wanted.target(i, example.spikes.n_steps, name)))
+            target = wanted.target(i, example.spikes.n_steps, name)
+            writer.add(example._replace(target=target, group=None if together is None else str(together[i])))
         if next(examples, None) is not None:
             raise DataError(f"X holds more examples than {given}, which has {n}")
+
+
+def _with_bin_width(preprocessing: Preprocessing | None, X: Any) -> Preprocessing | None:
+    if preprocessing is None or preprocessing.bin_us is not None:
+        return preprocessing
+    if not isinstance(X, Sequence | np.ndarray):
+        raise DataError("preprocessing has no bin_us, and X can be looked at only once: give bin_us, or X as a list")
+    return with_bin_width(preprocessing, X)
 
 
 def _check_grid(name: str, grid: tuple[int, int] | None, n: int, what: str) -> None:
@@ -237,10 +265,12 @@ def _class_names(classes: Iterable[Any]) -> list[Label]:
     return named
 
 
-def _split(split: Any, seed: int, wanted: _Desired) -> tuple[list[Any], dict[str, Any]]:
+def _split(
+    split: Any, seed: int, wanted: _Desired, groups: NDArray[np.str_] | None
+) -> tuple[list[Any], dict[str, Any]]:
     if isinstance(split, int | float):
         labels = None if wanted.kind == "pattern" else np.asarray(wanted.labels)
-        parts = stratified_split(strata(labels, wanted.n), split, seed)
+        parts = stratified_split(strata(labels, wanted.n), split, seed, groups)
         return parts.tolist(), {"kind": "stratified", "test_fraction": split, "seed": seed}
     parts = np.asarray(split)
     if parts.shape != (wanted.n,) or not np.isin(parts, SPLITS).all():

@@ -1,4 +1,4 @@
-"""Examples as pictures: both polarities in one image, an animation, or a raster where there is no grid."""
+"""Examples as pictures: both polarities in one image, or a raster if the inputs lie on no grid."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -20,7 +20,7 @@ def save_picture(
     title: str = "",
     legend: str = "orange ON, blue OFF",
 ) -> None:
-    """Draw an example to a file: `.gif` is an animation with a frame a time bin, `.png`, `.svg` or `.pdf` a picture.
+    """Draw an example to a `.png`, `.svg` or `.pdf` file: all of it, and three short moments.
 
     Parameters
     ----------
@@ -29,40 +29,23 @@ def save_picture(
     preprocessing
         How the cells were made, if they were.
     out
-        The file to write; its ending says what.
+        The file to write.
     title
         Text above the picture.
     legend
         What two planes are.
     """
-    from matplotlib.animation import FuncAnimation, PillowWriter
     from matplotlib.figure import Figure
 
     from gemsnn import plot
-    from gemsnn.plot.axes import two_colours
 
-    file, suffix = _check_ending(out)
+    file = _check_ending(out)
     frames = (planes if preprocessing is None else preprocessing.upright(planes)).astype(np.float64)
     if frames.shape[1] != 2:
         merged = frames.max(axis=1)
         frames, legend = np.stack([np.zeros_like(merged), merged], axis=1), "orange: spikes"
-    time = _steps if preprocessing is None else _milliseconds(preprocessing.bin_us / 1000)
+    time = _steps if preprocessing is None else _milliseconds(preprocessing.width_us / 1000)
     with writing(file):
-        if suffix == ".gif":
-            figure = Figure(figsize=(4, 4.4), layout="constrained")
-            axes = figure.add_subplot()
-            plot.picture(frames[0], axes=axes, title=title)
-            (image,), caption = axes.images, axes.title
-
-            def draw(step: int) -> list[object]:
-                image.set_data(two_colours(*frames[step]))
-                caption.set_text(f"{title}\n{time(step)} ({legend})")
-                return [image, caption]
-
-            animation = FuncAnimation(figure, draw, frames=len(frames), blit=False)  # type: ignore[arg-type]
-            bin_ms = 40 if preprocessing is None else preprocessing.bin_us / 1000
-            animation.save(file, writer=PillowWriter(fps=max(1, min(25, round(1000 / bin_ms)))), dpi=80)
-            return
         figure = Figure(figsize=(11, 4.2), layout="constrained")
         whole, *parts = figure.subplots(1, 4, width_ratios=[1.6, 1, 1, 1])
         plot.picture(frames.sum(axis=0), axes=whole, title=f"all {time(len(frames))}")
@@ -79,23 +62,18 @@ def save_raster(spikes: NDArray[np.bool_], out: str | PathLike[str], *, title: s
 
     from gemsnn import plot
 
-    file, suffix = _check_ending(out)
-    if suffix == ".gif":
-        raise ConfigError(
-            f"{file}: an animation needs a grid; write the data with grid=(rows, columns), or draw a .png"
-        )
+    file = _check_ending(out)
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     plot.raster(spikes, ylabel="input", axes=figure.add_subplot(), title=title)
     with writing(file):
         figure.savefig(file, dpi=110)
 
 
-def _check_ending(out: str | PathLike[str]) -> tuple[Path, str]:
+def _check_ending(out: str | PathLike[str]) -> Path:
     file = Path(out)
-    suffix = file.suffix.lower()
-    if suffix not in (".gif", ".png", ".svg", ".pdf"):
-        raise ConfigError(f"{file}: pictures end in .png, .svg or .pdf, animations in .gif")
-    return file, suffix
+    if file.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ConfigError(f"{file}: pictures must end in .png, .svg or .pdf")
+    return file
 
 
 def _milliseconds(bin_ms: float) -> Callable[[int], str]:
@@ -104,18 +82,3 @@ def _milliseconds(bin_ms: float) -> Callable[[int], str]:
 
 def _steps(step: int) -> str:
     return f"{step} steps"
-
-
-def half_blocks(picture: NDArray[np.bool_]) -> list[str]:
-    """A (height, width) picture of 0 and 1 as lines of text, two rows of it in each.
-
-    Examples
-    --------
-    >>> half_blocks(np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0]], dtype=bool))
-    ['█▄▀', ' ▀ ']
-    """
-    padded = np.pad(picture, [(0, len(picture) % 2), (0, 0)])
-    return [
-        "".join(" ▀▄█"[top + 2 * bottom] for top, bottom in zip(*rows, strict=True))
-        for rows in padded.reshape(-1, 2, padded.shape[1]).astype(int)
-    ]

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine.jit import jit
+from gemsnn.compiling.jit import jit
 
 
 @jit()
 def watch(
-    picture: NDArray[np.float64],
+    pictures: NDArray[np.float64],
+    shown: NDArray[np.int64],
     step: NDArray[np.float64],
     path: NDArray[np.float64],
     frame_us: NDArray[np.float64],
@@ -34,12 +35,14 @@ def watch(
     refractory_us: NDArray[np.float64],
     rng: Any,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
-    """Events of a block of pixels that watches a moving picture.
+    """Events of a block of pixels that watches a moving or changing picture.
 
     Parameters
     ----------
-    picture : (height, width)
+    pictures : (n_pictures, height, width)
         Brightness 0..1, blurred as the lens does.
+    shown : (n_frames,)
+        Which picture is shown in each frame.
     step : (2,)
         Samples of the picture from one sensor pixel to the next, along rows and columns.
     path : (n_frames, 2)
@@ -62,7 +65,7 @@ def watch(
     """
     n_rows, n_columns = threshold_on.shape
     n_frames = len(path)
-    height, width = picture.shape
+    height, width = pictures.shape[1:]
     capacity = 1 << 15
     times = np.empty(capacity, dtype=np.float64)
     rows = np.empty(capacity, dtype=np.int64)
@@ -80,7 +83,9 @@ def watch(
             blind = refractory_us[i, j]
             for k in range(n_frames):
                 # Light on this pixel: the picture at the pixel's place, between its four nearest samples.
-                if k == 0 or path[k, 0] != path[k - 1, 0] or path[k, 1] != path[k - 1, 1]:
+                still = k > 0 and path[k, 0] == path[k - 1, 0] and path[k, 1] == path[k - 1, 1]
+                if not still or shown[k] != shown[k - 1]:
+                    picture = pictures[shown[k]]
                     u = (first[0] + i - path[k, 0]) * step[0] + 0.5 * (height - 1)
                     v = (first[1] + j - path[k, 1]) * step[1] + 0.5 * (width - 1)
                     bright = 0.0

@@ -4,11 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gemsnn.engine.jit import jit
+from gemsnn.compiling.jit import jit
+from gemsnn.events.records import FAR_US
 
-FAR = 1 << 62  # microseconds that no recording lasts
+FAR = FAR_US
 
-ALL_PLACED, STEP_COMPLETE, ENDED, OUTSIDE, NO_POLARITY, JUMP = range(6)
+ALL_PLACED, STEP_COMPLETE, ENDED, OUTSIDE, NO_POLARITY, JUMP, TOO_FAR = range(7)
 """Why the kernel stopped."""
 
 
@@ -22,6 +23,9 @@ class Geometry(NamedTuple):
     n_columns: int
     n_rows: int
     downsample: int
+    first_cell: int  # number of the cell in the first row and column; the next row and column are so many further
+    row_stride: int
+    column_stride: int
     n_planes: int
     bin_us: int
     patience_us: int
@@ -77,13 +81,14 @@ def place(events: Any, geometry: Geometry, state: Any, open_steps: Any) -> tuple
             if p != 0 and p != 1:
                 reason, stopped = NO_POLARITY, True
                 break
+            if t <= -FAR or t >= FAR:
+                reason, stopped = TOO_FAR, True
+                break
             if not begun:
                 begun, start, newest, last = True, t, t, t
                 complete = start + g.bin_us + g.patience_us
             if not since <= t < until or t >= complete:
-                if abs(np.float64(t) - np.float64(start)) >= FAR or (
-                    g.n_steps < 0 and t > newest and t - newest > g.longest_gap_us
-                ):
+                if g.n_steps < 0 and t > newest and t - newest > g.longest_gap_us:
                     reason, stopped = JUMP, True
                     break
                 step = (t - start) // g.bin_us
@@ -104,7 +109,8 @@ def place(events: Any, geometry: Geometry, state: Any, open_steps: Any) -> tuple
                 if 0 <= column < g.n_columns and 0 <= row < g.n_rows:
                     plane = p & (g.n_planes - 1)
                     place_of = step % len(open_steps) if len(open_steps) > 1 else 0
-                    open_steps[place_of, (plane * g.n_rows + row) * g.n_columns + column] = True
+                    cell = g.first_cell + row * g.row_stride + column * g.column_stride
+                    open_steps[place_of, plane * g.n_rows * g.n_columns + cell] = True
             i += 1
         else:
             stopped = True

@@ -11,6 +11,7 @@
 | `label` | (n,) or (n, C) | index into the classes; or 0/1 for each class where several can hold at once |
 | `name` | (n,) | where the example came from |
 | `n_events`, `duration_us` | (n,) | of the recording before cropping; 0 where there was none |
+| `group` | (n,) | examples of one group, such as a person or a day, belong together; only where there are groups |
 
 A spike's index is its input's. Recordings whose polarities are merged keep them for pictures: index i is then input
 i mod n_inputs, and i // n_inputs the polarity.
@@ -31,14 +32,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gemsnn.common.described import described
 from gemsnn.common.files import replacing
-from gemsnn.common.splits import strata, stratified_share
+from gemsnn.common.splits import group_share, strata, stratified_share
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.events import container
 from gemsnn.events.binning import Preprocessing
 from gemsnn.events.records import Events, as_events
-from gemsnn.events.spikelist import MOST_STEPS, SPIKE_DTYPE, SpikeList, check_size
+from gemsnn.model.spike_list import MOST_STEPS, SPIKE_DTYPE, SpikeList, check_size
 
 SplitName = Literal["train", "test"]
 SPLITS: tuple[SplitName, SplitName] = ("train", "test")
@@ -63,15 +63,17 @@ class Example(NamedTuple):
     target: SpikeList | None = None
     n_events: int = 0
     duration_us: int = 0
+    group: str | None = None
+    """What it belongs together with: a person, a day, a trial. Held out is then a whole group."""
 
 
 def example_from_events(
-    events: Events, preprocessing: Preprocessing, split: SplitName, label: Any, name: str
+    events: Events, preprocessing: Preprocessing, split: SplitName, label: Any, name: str, group: str | None = None
 ) -> Example:
     """Preprocess one recording."""
     events = as_events(events, name)
     duration = int(events["t"].max()) - int(events["t"].min()) if len(events) else 0
-    return Example(split, label, preprocessing.spikes(events, name), name, None, len(events), duration)
+    return Example(split, label, preprocessing.spikes(events, name), name, None, len(events), duration, group)
 
 
 Grid = Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=2, max_length=2)]
@@ -116,7 +118,6 @@ class Content(BaseModel):
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-@described
 class Split:
     """The training or the test examples of a prepared file; spikes are read from disk when asked for."""
 
@@ -132,6 +133,13 @@ class Split:
             raise ValueError(f"the {name} names are no texts")
         self.names: tuple[str, ...] = tuple(raw.decode() for raw in tables["name"].tolist())
         """Where each example came from."""
+        self.groups: NDArray[np.str_] | None = None
+        """(n,): names of the groups that the examples belong to, if there are groups."""
+        raw_groups = reader.tables.get(f"{name}/group")
+        if raw_groups is not None:
+            if raw_groups.shape != (n,) or raw_groups.dtype.kind != "S":
+                raise ValueError(f"the {name} groups are no texts")
+            self.groups = np.array([raw.decode() for raw in raw_groups.tolist()], dtype=np.str_)
         self.labels: Any = None if content.desired == "pattern" else reader.tables[f"{name}/label"]
         """(n,) class indices; or (n, C) 0/1 where several labels can hold at once; or None where targets are spike
         patterns."""
@@ -147,11 +155,6 @@ class Split:
         if n and not 0 < self.lengths.min() <= self.lengths.max() < MOST_STEPS:
             raise ValueError(f"{name} lengths are impossible")
         self._check_labels(n)
-
-    def _told(self) -> dict[str, Any]:
-        T = self.lengths
-        steps = f"{T.min()} to {T.max()}" if len(T) and T.min() < T.max() else int(T.max(initial=0))
-        return {"name": self.name, "examples": len(self), "steps": steps}
 
     def _check_labels(self, n: int) -> None:
         labels, n_classes = self.labels, len(self._content.classes)
@@ -178,6 +181,11 @@ class Split:
         """The desired spike pattern of one example, (T, n_visible); None where labels say it all."""
         target = self.example(index).target
         return None if target is None else target.to_array(self._content.n_visible)
+
+    def load(self, index: int) -> tuple[SpikeList, SpikeList | None]:
+        """Input spikes and desired spike pattern of one example, in one read; None where labels say it all."""
+        example = self.example(index)
+        return example.spikes.folded(self._content.n_inputs), example.target
 
     def read(self, indices: ArrayLike) -> NDArray[np.bool_]:
         """Spikes of several examples of equal length in the order asked for, (n, T, n_inputs)."""
@@ -237,7 +245,8 @@ class Split:
                 if not part.fits(width):
                     raise self._damaged(i, "holds a spike that is outside of it")
         label = None if self.labels is None else self.labels[i]
-        return Example(self.name, label, spikes, self.names[i], target, row["n_events"], row["duration_us"])
+        group = None if self.groups is None else str(self.groups[i])
+        return Example(self.name, label, spikes, self.names[i], target, row["n_events"], row["duration_us"], group)
 
     def _damaged(self, i: int, how: str) -> DataError:
         where = f"{self._reader.path}: damaged: {self.name} example {i} ({self.names[i]})"
@@ -249,7 +258,6 @@ class Split:
         return index % len(self)
 
 
-@described
 class PreparedData:
     """An open prepared file; made by `open_prepared`. May be pickled: the copy opens the file anew."""
 
@@ -292,10 +300,6 @@ class PreparedData:
             "grid": content.grid,
             "version": self._reader.version,
         }
-
-    def _told(self) -> dict[str, Any]:
-        numbers = {"train": len(self.train), "test": len(self.test), "n_inputs": self.n_inputs, "n_steps": self.n_steps}
-        return {"path": str(self.path), **numbers, "classes": self.classes, "grid": self.grid}
 
     def _check(self) -> None:
         """What must fit together."""
@@ -422,7 +426,8 @@ class PreparedWriter:
             digest.update(part.tobytes())
         name = example.name.replace("\0", "\\0").encode("utf-8", "backslashreplace")
         numbers = (begin, counts[0], sum(counts[1:]), example.spikes.n_steps, example.n_events, example.duration_us)
-        self._rows[example.split].append((numbers, digest.digest(), name, example.label))
+        group = None if example.group is None else example.group.replace("\0", "\\0").encode()
+        self._rows[example.split].append((numbers, digest.digest(), name, example.label, group))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -433,12 +438,21 @@ class PreparedWriter:
             tables = {f"{split}/{key}": table for split in SPLITS for key, table in self._tables(split).items()}
             self._bytes.finish(self._content.model_dump(), tables)
 
+    @property
+    def _grouped(self) -> bool:
+        return any(row[4] is not None for rows in self._rows.values() for row in rows)
+
     def _tables(self, split: SplitName) -> dict[str, NDArray[Any]]:
         rows = self._rows[split]
         numbers = np.array([row[0] for row in rows], dtype="<i8").reshape(len(rows), len(_NUMBERS))
         tables: dict[str, NDArray[Any]] = {key: numbers[:, i].copy() for i, key in enumerate(_NUMBERS)}
         tables["sha256"] = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.uint8).reshape(len(rows), 32)
         tables["name"] = np.array([row[2] for row in rows], dtype=f"|S{max([1, *(len(row[2]) for row in rows)])}")
+        groups = [row[4] for row in rows]
+        if self._grouped:
+            if None in groups:
+                raise DataError(f"{rows[groups.index(None)][2].decode()}: belongs to no group, but others do")
+            tables["group"] = np.array(groups, dtype=f"|S{max([1, *map(len, groups)])}")
         if self._content.desired == "label":
             tables["label"] = np.array([row[3] for row in rows], dtype="<i8")
         elif self._content.desired == "labels":
@@ -448,10 +462,12 @@ class PreparedWriter:
 
 
 def resplit(data: PreparedData, path: str | PathLike[str], test_fraction: float, seed: int) -> None:
-    """Write the examples of a prepared file into another, with a stratified split drawn anew."""
+    """Write the examples of a prepared file into another, with a split drawn anew; groups stay together."""
     places = [(split, i) for split in data.splits for i in range(len(split))]
     labels = None if data.train.labels is None else np.concatenate([split.labels for split in data.splits])
-    names: list[SplitName] = stratified_split(strata(labels, len(places)), test_fraction, seed).tolist()
+    known = [split.groups for split in data.splits if split.groups is not None]
+    groups = np.concatenate(known) if known else None
+    names: list[SplitName] = stratified_split(strata(labels, len(places)), test_fraction, seed, groups).tolist()
     recorded = {"kind": "stratified", "test_fraction": test_fraction, "seed": seed, "of": data.fingerprint}
     attributes = {**data.content.attributes, "split": recorded}
     with PreparedWriter(path, data.content.model_copy(update={"attributes": attributes})) as writer:
@@ -459,13 +475,20 @@ def resplit(data: PreparedData, path: str | PathLike[str], test_fraction: float,
             writer.add(split.example(i)._replace(split=name))
 
 
-def stratified_split(labels: NDArray[Any], test_fraction: float, seed: int) -> NDArray[np.str_]:
-    """Draw "train" or "test" for each example: the same share of each class, at least one of each where possible."""
+def stratified_split(
+    labels: NDArray[Any], test_fraction: float, seed: int, groups: NDArray[Any] | None = None
+) -> NDArray[np.str_]:
+    """Draw "train" or "test" for each example: the same share of each class, at least one of each where possible.
+
+    Where there are groups, whole ones are drawn instead, whatever their classes.
+    """
     if not 0 <= test_fraction <= 1:
         raise DataError(f"the share of test examples must lie in 0..1, not {test_fraction}")
     if seed < 0:
         raise ConfigError(f"seed {seed}: it must be 0 or more")
     rng = np.random.default_rng(seed)
+    if groups is not None:
+        return np.where(group_share(groups, test_fraction, lambda _, n: rng.permutation(n)), "test", "train")
 
     def count(n: int) -> int:
         share = round(test_fraction * n)

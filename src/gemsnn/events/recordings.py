@@ -5,29 +5,32 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from gemsnn.errors import DataError
+from gemsnn.common import kinds
+from gemsnn.errors import ConfigError, DataError
 from gemsnn.events import aedat, nmnist
 from gemsnn.events.faery_files import read_faery
 from gemsnn.events.hdf5 import read_hdf5
 from gemsnn.events.numpy_files import read_numpy
+from gemsnn.events.prophesee import dat_sensor_size, read_dat
 from gemsnn.events.records import Events
-from gemsnn.events.text import read_text
+from gemsnn.events.text import read_text, text_sensor_size
 
 
 class Reader(NamedTuple):
     """How files with some ending are read."""
 
     read: Callable[[Path], Events]
-    sensor_size: tuple[int, int] | None = None
-    """Columns and rows, if all such files come from one sensor."""
+    sensor_size: tuple[int, int] | Callable[[Path], tuple[int, int] | None] | None = None
+    """Columns and rows, if all such files come from one sensor; or a function that finds out what a file says, if it
+    does."""
 
 
 READERS: dict[str, Reader] = {
     ".aedat": Reader(aedat.read_aedat, aedat.SENSOR_SIZE),
-    ".dat": Reader(aedat.read_aedat, aedat.SENSOR_SIZE),
+    ".dat": Reader(read_dat, dat_sensor_size),
     ".bin": Reader(nmnist.read_nmnist, nmnist.SENSOR_SIZE),
-    ".csv": Reader(read_text),
-    ".txt": Reader(read_text),
+    ".csv": Reader(read_text, text_sensor_size),
+    ".txt": Reader(read_text, text_sensor_size),
     ".npy": Reader(read_numpy),
     ".npz": Reader(read_numpy),
     ".h5": Reader(read_hdf5),
@@ -35,6 +38,21 @@ READERS: dict[str, Reader] = {
     ".raw": Reader(read_faery),
     ".aedat4": Reader(read_faery),
 }
+
+
+def register(ending: str, read: Callable[[Path], Events], sensor_size: tuple[int, int] | None = None) -> None:
+    """Let files with an ending, such as ``.events``, be read by a function of your own.
+
+    Parameters
+    ----------
+    read
+        Takes a path and returns events; :func:`gemsnn.events.as_events` makes them of any array with fields x, y, t, p.
+    sensor_size
+        Columns and rows, if all such files come from one sensor.
+    """
+    if not (isinstance(ending, str) and ending.startswith(".") and ending == ending.lower()):
+        raise ConfigError(f"an ending is written in lower case and with its dot, as '.events', got {ending!r}")
+    kinds.register("reader", READERS, ending, Reader(read, sensor_size), lambda reader: reader.read)
 
 
 def reader_of(path: str | PathLike[str]) -> Reader:
@@ -50,8 +68,8 @@ def reader_of(path: str | PathLike[str]) -> Reader:
 def read_recording(path: str | PathLike[str]) -> Events:
     """Read a recording with the reader that its ending asks for.
 
-    `.aedat` or `.dat` is AEDAT 1.0 and 2.0, `.bin` N-MNIST, `.csv` or `.txt` text, `.npy` or `.npz` NumPy, `.h5` or
-    `.hdf5` HDF5; with the extra `faery`, `.raw` is EVT 2.0 and 3.0, `.aedat4` AEDAT 4.0.
+    `.aedat` is AEDAT 1.0 and 2.0, `.dat` that or Prophesee's DAT, `.bin` N-MNIST, `.csv` or `.txt` text, `.npy` or
+    `.npz` NumPy, `.h5` or `.hdf5` HDF5; with the extra `faery`, `.raw` is EVT 2.0 and 3.0, `.aedat4` AEDAT 4.0.
 
     Returns
     -------
@@ -59,3 +77,19 @@ def read_recording(path: str | PathLike[str]) -> Events:
         Fields x, y, t in microseconds, p (1 for ON).
     """
     return reader_of(path).read(Path(path))
+
+
+def recordings_in(path: Path) -> list[Path]:
+    """The recording itself, or all those in a folder and its folders."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.rglob("*") if file.suffix.lower() in READERS)
+    if not found:
+        raise DataError(f"{path}: there are no recordings in this folder; they end in {', '.join(READERS)}")
+    return found
+
+
+def sensor_size_of(path: str | PathLike[str]) -> tuple[int, int] | None:
+    """Columns and rows of the sensor, if the recording tells."""
+    found = reader_of(path).sensor_size
+    return found(Path(path)) if callable(found) else found

@@ -12,6 +12,11 @@ EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p",
 
 Events = NDArray[np.void]
 
+FAR_US = 1 << 61
+"""No recording reaches this time: sums of two such times are still whole numbers of 64 bits."""
+LONGEST_GAP_US = 60_000_000
+"""A jump in time by more than this is damage, or another recording, wherever a recording has no last step."""
+
 
 class DamageWarning(UserWarning):
     """A recording is damaged; the events before the damage were read, the rest was left out."""

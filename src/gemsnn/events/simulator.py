@@ -1,4 +1,4 @@
-"""A simulated event camera: a DVS watching an MNIST digit move along a slow closed path on a screen.
+"""A simulated event camera: a DVS watching a picture move along a slow closed path on a screen, or a scene change.
 
 It gives events, so that everything after it is the same code as for real recordings. Its constants are fitted to the
 real MNIST-DVS recordings of digit 0 (`gemsnn.events.calibration`); what it gets right
@@ -6,17 +6,21 @@ and what wrong is in docs/simulator.md.
 """
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.errors import ShapeError
+from gemsnn.errors import ConfigError, ShapeError
 from gemsnn.events.calibration import MNIST_DVS_SCALE_4
+from gemsnn.events.cameras import CAMERAS
 from gemsnn.events.dvs import DVS, Saccade
 from gemsnn.events.records import Events, make_events
+from gemsnn.events.screen import SMALL, shown
 from gemsnn.events.variation import Variation
+from gemsnn.model.checks import one_of
 
-__all__ = ["DVS", "simulate_recording"]
+__all__ = ["DVS", "simulate", "simulate_recording"]
 
 _OVERSAMPLING = 6
 _MARGIN = 4
@@ -46,16 +50,85 @@ def simulate_recording(
     (n,) structured array
         Fields x, y, t in microseconds from 0, p (1 for ON).
     """
+    pixels = np.asarray(image, dtype=np.float64)
+    if pixels.shape != (SMALL, SMALL):
+        raise ShapeError(f"an MNIST image of shape (28, 28) is needed, got {pixels.shape}; simulate takes any picture")
+    if pixels.max() > 1:
+        pixels = pixels / 255
+    return _recorded(pixels[None], seed, dvs or MNIST_DVS_SCALE_4, vary)
+
+
+def simulate(
+    picture: Any,
+    seed: int | np.random.SeedSequence = 0,
+    camera: str = "mnist-dvs",
+    *,
+    dvs: DVS | None = None,
+    vary: Variation | None = None,
+    shades: bool = False,
+    frames_per_second: float = 25.0,
+) -> Events:
+    """Simulate the recording of any picture, or of a scene of several frames.
+
+    Parameters
+    ----------
+    picture
+        The path of a PNG or JPEG file, a Pillow image, or an array (rows, columns) or (rows, columns, 3 or 4) of
+        brightness 0..1 or 0..255; or the frames of a scene, a folder of files or a list of these. What happens to its
+        size and colours: :func:`gemsnn.events.screen.shown`. A picture moves before the camera, or the camera moves; a
+        scene moves by itself.
+    seed
+        The same seed gives the same events.
+    camera
+        Whose fitted constants: ``"mnist-dvs"`` or ``"n-mnist"``; `dvs` stands for them if given.
+    vary
+        Draw camera and scene anew around these, as the seed says.
+    shades
+        Show brightness as it is. Without, as MNIST's strokes are shown: what is lighter than a level is nearly white,
+        what is darker nearly black.
+    frames_per_second
+        How fast the frames of a scene follow each other.
+
+    Returns
+    -------
+    (n,) structured array
+        Fields x, y, t in microseconds from 0, p (1 for ON).
+
+    Examples
+    --------
+    >>> bar = np.zeros((40, 60))
+    >>> bar[15:25, 10:50] = 1.0
+    >>> simulate(bar).dtype.names
+    ('x', 'y', 't', 'p')
+    """
+    dvs = dvs or CAMERAS[one_of("camera", camera, tuple(CAMERAS))].dvs
+    frames, negative = shown(picture)
+    if not 0 < frames_per_second <= 1000:
+        raise ConfigError(f"frames_per_second = {frames_per_second}: must lie above 0 and not above 1000")
+    changes: dict[str, Any] = {}
+    if negative:
+        changes["inverted"] = not dvs.inverted
+    if shades:
+        changes |= {"edge_level": 0.5, "edge_gain": 1.0}
+    if len(frames) > 1:
+        duration = len(frames) / frames_per_second
+        changes |= {"duration": duration, "duration_spread": 0.0, "duration_least": duration, "duration_most": duration}
+        changes |= {"row_swing": 0.0, "column_swing": 0.0, "saccades": ()}
+    return _recorded(frames, seed, dvs.model_copy(update=changes), vary, frames_per_second)
+
+
+def _recorded(
+    frames: NDArray[np.float64],
+    seed: int | np.random.SeedSequence,
+    dvs: DVS,
+    vary: Variation | None,
+    frames_per_second: float = 1.0,
+) -> Events:
+    """The recording of (n, side, side) frames of brightness 0..1."""
     from scipy.ndimage import gaussian_filter, zoom
 
     from gemsnn.events.pixels import watch
 
-    dvs = dvs or MNIST_DVS_SCALE_4
-    pixels = np.asarray(image, dtype=np.float64)
-    if pixels.shape != (28, 28):
-        raise ShapeError(f"an MNIST image of shape (28, 28) is needed, got {pixels.shape}")
-    if pixels.max() > 1:
-        pixels = pixels / 255
     rng = np.random.default_rng(seed)
     if vary is not None:
         dvs = vary.draw(dvs, rng)
@@ -69,13 +142,24 @@ def simulate_recording(
     n_ticks = int((starts[-1] - starts[0]) * dvs.animation_rate) + 2
     schedule = starts[0] + (np.arange(n_ticks) + rng.uniform()) / dvs.animation_rate
     ticks = np.sort(schedule + rng.normal(0.0, dvs.animation_jitter, n_ticks))
-    shown = np.maximum(np.searchsorted(ticks, starts, side="right") - 1, 0)
-    path = path_of(dvs, schedule[shown] + shift)
+    moved = np.maximum(np.searchsorted(ticks, starts, side="right") - 1, 0)
+    path = path_of(dvs, schedule[moved] + shift)
 
-    picture = zoom(np.pad(_tilted(pixels, dvs), _MARGIN), _OVERSAMPLING, order=1, grid_mode=True, mode="grid-constant")
-    picture = np.clip(0.5 + dvs.edge_gain * (picture - dvs.edge_level), 0.0, 1.0)
     scales = np.array([dvs.scale, dvs.scale * dvs.stretch])
-    picture = gaussian_filter(picture, dvs.blur / scales * _OVERSAMPLING, mode="constant")
+    margin, finer = _MARGIN * frames.shape[1] // SMALL, _OVERSAMPLING * SMALL // frames.shape[1]
+    blur = dvs.blur / scales * _OVERSAMPLING
+
+    def on_screen(pixels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As the lens shows it to the sensor."""
+        picture = np.pad(_tilted(pixels, dvs), margin)
+        if finer > 1:
+            picture = zoom(picture, finer, order=1, grid_mode=True, mode="grid-constant")
+        picture = np.clip(0.5 + dvs.edge_gain * (picture - dvs.edge_level), 0.0, 1.0)
+        seen: NDArray[np.float64] = gaussian_filter(picture, blur, mode="constant")
+        return seen
+
+    pictures = np.stack([on_screen(pixels) for pixels in frames])
+    which = np.clip(np.floor(starts * frames_per_second), 0, len(frames) - 1).astype(np.int64)
     reach = 0.5 * 28 * scales + 2.0
     low = np.maximum(np.floor(path.min(axis=0) - reach), 0).astype(np.int64)
     high = np.minimum(np.ceil(path.max(axis=0) + reach), dvs.sensor - 1).astype(np.int64)
@@ -83,7 +167,8 @@ def simulate_recording(
     on, off, refractory, noise = _specimen(dvs)
 
     times, rows, columns, polarities, count = watch(
-        picture,
+        pictures,
+        which,
         _OVERSAMPLING / scales,
         path,
         np.append(starts, duration) * 1e6,

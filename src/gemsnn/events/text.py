@@ -1,6 +1,7 @@
 """Events as text (`.csv`, `.txt`): one line names the columns, then one line per event."""
 
 import io
+import re
 import warnings
 from os import PathLike
 
@@ -9,16 +10,19 @@ from numpy.typing import NDArray
 
 from gemsnn.errors import DataError
 from gemsnn.events.columns import events_from_columns, events_without_names
-from gemsnn.events.files import read_bytes
+from gemsnn.events.files import read_beginning, read_bytes
 from gemsnn.events.records import Events
+
+_SENSOR = re.compile(r"#?\s*([1-9]\d{0,4})(?:\s*[,;]\s*|\s+)([1-9]\d{0,4})")
+_LONGEST_FIRST_LINE = 1000
 
 
 def read_text(path: str | PathLike[str]) -> Events:
     """Read events from a text file whose first line names the columns, such as `t,x,y,p`.
 
     Columns are separated by commas, semicolons, tabs or spaces; a `#` before the first line's names, and further
-    columns, do not matter. See `gemsnn.events.GuessWarning` for names other than t, x, y, p, and for four columns
-    without names.
+    columns, do not matter. A line of two whole numbers before it, such as `128 128`, is the size of the sensor. See
+    `gemsnn.events.GuessWarning` for names other than t, x, y, p, and for four columns without names.
 
     Returns
     -------
@@ -30,12 +34,13 @@ def read_text(path: str | PathLike[str]) -> Events:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: not a text file (byte {error.start})") from None
+    if sensor_of_line(text.partition("\n")[0]):
+        text = text.partition("\n")[2]
     first, _, rest = text.partition("\n")
     text, rest = _ascii(text), _ascii(rest)
+    names, delimiter = split_line(first)
     first = first.strip().lstrip("#").strip()
-    delimiter = next((sign for sign in ",;\t" if sign in first), None)
-    names = [part.strip().strip('"') for part in first.split(delimiter)]
-    if first and all(_is_number(part) for part in names):
+    if first and all(is_number(part) for part in names):
         return events_without_names(_table(text, delimiter, name), name)
     if not first:
         raise DataError(
@@ -59,6 +64,22 @@ def read_text(path: str | PathLike[str]) -> Events:
     return events_from_columns(names, column, name)
 
 
+def text_sensor_size(path: str | PathLike[str]) -> tuple[int, int] | None:
+    """Columns and rows that the first line of a text file tells, if it does."""
+    first = read_beginning(path, _LONGEST_FIRST_LINE).partition(b"\n")[0]
+    return sensor_of_line(first.decode("utf-8-sig", "replace"))
+
+
+def sensor_of_line(line: str) -> tuple[int, int] | None:
+    """Columns and rows, if a line says just that: two whole numbers.
+
+    >>> sensor_of_line("# 128 96"), sensor_of_line("1000 3 4 1")
+    ((128, 96), None)
+    """
+    found = _SENSOR.fullmatch(line.strip())
+    return (int(found[1]), int(found[2])) if found else None
+
+
 def _table(text: str, delimiter: str | None, name: str) -> NDArray[np.generic]:
     """All columns of a text without names."""
     try:
@@ -72,7 +93,15 @@ def _ascii(text: str) -> str:
     return text.encode("ascii", "replace").decode()
 
 
-def _is_number(text: str) -> bool:
+def split_line(line: str) -> tuple[list[str], str | None]:
+    """The parts of a line that names columns or holds numbers, and what separates them: None for spaces."""
+    line = line.strip().lstrip("#").strip()
+    delimiter = next((sign for sign in ",;\t" if sign in line), None)
+    return [part.strip().strip('"') for part in line.split(delimiter)], delimiter
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:

@@ -9,11 +9,9 @@ import math
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from gemsnn.common.described import described
 from gemsnn.events.dvs import DVS, Saccade
 
 
-@described
 class Variation(BaseModel):
     """How much each thing varies: standard deviations, of logarithms where a thing is positive; 0 for not at all."""
 

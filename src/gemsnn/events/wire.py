@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gemsnn.events.records import EVENT_DTYPE, Events, as_events
+from gemsnn.events.records import Events, as_events
 
 RECORD_DTYPE = np.dtype([("t", "<u8"), ("x", "<u2"), ("y", "<u2"), ("p", "u1")])
 """An event in 13 bytes: time in microseconds, column, row, polarity (1 for ON); little-endian, without gaps.
@@ -20,10 +20,6 @@ def to_bytes(events: Events) -> bytes:
     return records.tobytes()
 
 
-def events_of(content: bytes) -> Events:
-    """The events in a whole number of records; what is too large for an event is found by whoever uses them."""
-    records = np.frombuffer(content, dtype=RECORD_DTYPE)
-    events = np.empty(len(records), dtype=EVENT_DTYPE)
-    for field in ("t", "x", "y", "p"):
-        events[field] = records[field].view(f"i{records.dtype[field].itemsize}")
-    return events
+def events_of(content: bytes, name: str = "events") -> Events:
+    """The events in a whole number of records; a number that no event has is a `DataError`."""
+    return as_events(np.frombuffer(content, dtype=RECORD_DTYPE), name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,8 +11,6 @@ from matplotlib.ticker import EngFormatter, FormatStrFormatter, LogLocator, Null
 from numpy.typing import NDArray
 
 from gemsnn import plot
-from gemsnn.common.words import printable
-from gemsnn.experiments.example import Shown
 from gemsnn.experiments.protocol import DecodedBy
 from gemsnn.experiments.results import CHOICE_NAMES, Choice, Results
 from gemsnn.experiments.statistics import Estimate
@@ -91,57 +89,41 @@ def curve(results: Results, metric: str, decoder: DecodedBy) -> Panel:
     return Panel(draw, f"Test {TITLES[metric]} against processed time samples")
 
 
+Line = tuple[str, Choice, DecodedBy]
+
+
 def choices(results: Results, metric: str) -> Panel:
     """A test figure of the vote against K, for each way to choose the iteration."""
-    short: dict[Choice, str] = {
-        "best_on_test": "best on test",
-        "chosen_on_validation": "chosen on validation",
-        "final": "last",
+    short: dict[str, Choice] = {
+        "best on test": "best_on_test",
+        "chosen on validation": "chosen_on_validation",
+        "last": "final",
     }
-
-    def draw(axes: Axes) -> None:
-        styles = zip(short.items(), (ORANGE, BLUE, GREEN), "sod", ASIDE, strict=True)
-        for (choice, name), colour, marker, aside in styles:
-            _against_K(
-                axes,
-                results,
-                partial(_estimate, results, metric, choice, DecodedBy.VOTE),
-                colour,
-                "-",
-                name,
-                marker,
-                aside=aside,
-            )
-        _finish(axes, metric)
-
-    return Panel(draw, f"Test {TITLES[metric]} against K for each way to choose the iteration")
+    lines = [(name, choice, DecodedBy.VOTE) for name, choice in short.items()]
+    about = f"Test {TITLES[metric]} against K for each way to choose the iteration"
+    return _lines_against_K(results, metric, lines, (ORANGE, BLUE, GREEN), about)
 
 
 def decoders(results: Results, metric: str) -> Panel:
     """A test figure against K, for each way to read out, at the iteration chosen on validation."""
-    few = results.protocol.few_compartments
     names = {
-        DecodedBy.VOTE: "vote, Kᴵ = K",
-        DecodedBy.FEW: f"vote, Kᴵ = {few}",
-        DecodedBy.LIKELIHOOD: str(DecodedBy.LIKELIHOOD),
+        "vote, Kᴵ = K": DecodedBy.VOTE,
+        f"vote, Kᴵ = {results.protocol.few_compartments}": DecodedBy.FEW,
+        str(DecodedBy.LIKELIHOOD): DecodedBy.LIKELIHOOD,
     }
+    lines: list[Line] = [(name, "chosen_on_validation", decoder) for name, decoder in names.items()]
+    about = f"Test {TITLES[metric]} against K for each decoder"
+    return _lines_against_K(results, metric, lines, (ORANGE, VIOLET, BLUE), about)
 
+
+def _lines_against_K(results: Results, metric: str, lines: Sequence[Line], colours: Sequence[str], about: str) -> Panel:
     def draw(axes: Axes) -> None:
-        styles = zip(names.items(), (ORANGE, VIOLET, BLUE), "sdo", ASIDE, strict=True)
-        for (decoder, name), colour, marker, aside in styles:
-            _against_K(
-                axes,
-                results,
-                partial(_estimate, results, metric, "chosen_on_validation", decoder),
-                colour,
-                "-",
-                name,
-                marker,
-                aside=aside,
-            )
+        for (name, choice, decoder), colour, marker, aside in zip(lines, colours, "sod", ASIDE, strict=True):
+            value = partial(_estimate, results, metric, choice, decoder)
+            _against_K(axes, results, value, colour, "-", name, marker, aside=aside)
         _finish(axes, metric)
 
-    return Panel(draw, f"Test {TITLES[metric]} against K for each decoder")
+    return Panel(draw, about)
 
 
 def reliability(results: Results, K: int, decoder: DecodedBy, choice: Choice) -> Panel:
@@ -177,30 +159,6 @@ def pooled_reliability(
         accuracy += number * np.array([value or 0.0 for value in table["accuracy"]])
     filled = np.maximum(counts, 1)
     return counts, confidence / filled, accuracy / filled
-
-
-def input_picture(shown: Shown) -> Panel:
-    """The example, both polarities over its whole length; or its spikes, where there is no sensor."""
-    label = printable(shown.label)
-    draw = partial(plot.raster, shown.inputs, ylabel="input", title=f"input: {label}")
-    if shown.picture is not None:
-        draw = partial(plot.picture, shown.picture, title=f"input: {label}")
-    return Panel(draw, f"Test example of class {label}", SMALL)
-
-
-def hidden_raster(shown: Shown) -> Panel:
-    """Spikes of the hidden neurons in the first compartment."""
-    title = f"hidden spikes, compartment 1 of {shown.n_compartments}"
-    draw = partial(plot.raster, shown.hidden[:, 0], ylabel="hidden neuron", colour=VIOLET, title=title)
-    return Panel(draw, "Raster of the hidden spikes of one compartment", SMALL)
-
-
-def visible_raster(shown: Shown) -> Panel:
-    """Spikes of the visible neurons in all compartments, one band per class."""
-    title = f"visible spikes, {shown.n_compartments} compartments"
-    what = "class (one line per compartment)"
-    draw = partial(plot.raster, shown.visible, shown.classes, ylabel=what, title=title)
-    return Panel(draw, "Raster of the visible spikes of all compartments", SMALL)
 
 
 def _estimate(results: Results, metric: str, choice: Choice, decoder: DecodedBy, K: int) -> Estimate:
@@ -259,7 +217,7 @@ def _name(axes: Axes, text: str, colour: str) -> None:
 # ---- putting together ------------------------------------------------------------------------------------------------
 
 
-def all_figures(results: Results, shown: Shown | None) -> dict[str, list[Panel]]:
+def all_figures(results: Results) -> dict[str, list[Panel]]:
     """The panels of each figure, by the figure's name."""
     curves = [curve(results, metric, DecodedBy.FEW) for metric in ("log_likelihood", "accuracy", "ece")]
     first, last = results.compartments[0], results.compartments[-1]
@@ -275,6 +233,4 @@ def all_figures(results: Results, shown: Shown | None) -> dict[str, list[Panel]]
             for decoder in (DecodedBy.FEW, DecodedBy.VOTE, DecodedBy.LIKELIHOOD)
         ],
     }
-    if shown is not None:
-        figures["example"] = [input_picture(shown), hidden_raster(shown), visible_raster(shown)]
     return figures

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gemsnn.common.described import described
 from gemsnn.common.validation import complaint
 from gemsnn.errors import ConfigError
 from gemsnn.training import DecoderSettings, TrainingConfig
@@ -32,7 +31,6 @@ class DecodedBy(StrEnum):
     """The model's own posterior."""
 
 
-@described
 class Protocol(BaseModel):
     """Everything that decides the results of a reproduction, given the data."""
 
@@ -62,6 +60,8 @@ class Protocol(BaseModel):
     """Draw all initial weights and biases from - to + this; if not given, as ``Network.init`` does."""
     epochs: int = Field(default=3, ge=1)
     """Passes over the training examples."""
+    batch_size: int = Field(default=1, ge=1, le=1024)
+    """Examples learned from the same weights; the paper learns one after the other."""
     validation_fraction: float = Field(default=0.1, gt=0, lt=1)
     """Share of the training examples held out to choose a model honestly."""
 
@@ -138,10 +138,6 @@ class Protocol(BaseModel):
             return "the published code"
         return "the paper's text" if own == papers else "other choices"
 
-    @property
-    def n_runs(self) -> int:
-        return len(self.compartments) * len(self.seeds)
-
     def name_of(self, decoder: DecodedBy) -> str:
         """What figures and tables call it."""
         return {
@@ -162,6 +158,7 @@ class Protocol(BaseModel):
             initial_uniform=self.initial_uniform,
             likelihood_mean=self.likelihood_mean,
             epochs=self.epochs,
+            batch_size=self.batch_size,
             validation_fraction=self.validation_fraction,
             likelihood_samples=self.realisations,
             n_bins=self.n_bins,
@@ -173,7 +170,7 @@ class Protocol(BaseModel):
             threads=1,
         )
         kept, _ = hold_out(labels, self.validation_fraction, seed)
-        total = base.total_examples(len(kept), n_steps) * n_steps
+        total = base.schedule.total(len(kept), n_steps) * n_steps
         return base.changed(eval_at=tuple(sorted({max(1, round(share * total)) for share in self.evaluation_points})))
 
 

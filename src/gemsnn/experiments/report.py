@@ -11,16 +11,15 @@ from gemsnn.common.page import caption, escape, page, section
 from gemsnn.common.words import counted, plus_minus
 from gemsnn.experiments import figures
 from gemsnn.experiments.claims import Claim
-from gemsnn.experiments.example import Shown
 from gemsnn.experiments.protocol import DecodedBy, Protocol
 from gemsnn.experiments.results import CHOICE_NAMES, CHOICES, Results
 from gemsnn.experiments.verdicts import STYLE, formula, introduction, small, verdicts
 from gemsnn.plot.panels import in_page
 
 
-def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> str:
+def report(results: Results, claims: Sequence[Claim]) -> str:
     """The whole page."""
-    panels = figures.all_figures(results, shown)
+    panels = figures.all_figures(results)
     protocol, about = results.protocol, results.about
     few = protocol.few_compartments
     low, high = protocol.curves
@@ -83,24 +82,6 @@ def report(results: Results, claims: Sequence[Claim], shown: Shown | None) -> st
             ),
         ),
     ]
-    if shown is not None:
-        votes = ", ".join(
-            f"{name}: {count} votes ({probability:.2f})"
-            for name, count, probability in zip(shown.classes, shown.votes, shown.probabilities, strict=True)
-        )
-        sections.append(
-            section(
-                "example",
-                "An example",
-                in_page(panels["example"], "example", small=True)
-                + caption(
-                    f"{escape(shown.name)}. Left, a twentieth of it: orange where it grew brighter, blue where "
-                    "darker. The network with "
-                    f"K = {shown.n_compartments} (first seed, iteration chosen on validation) runs freely on it. "
-                    f"Votes: {escape(votes)}."
-                ),
-            )
-        )
     notice = (
         ""
         if not protocol.name.startswith("quick")

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemsnn.common.described import described
 from gemsnn.common.files import write_whole
 from gemsnn.events import PreparedData, open_prepared
 from gemsnn.experiments import figures
 from gemsnn.experiments.claims import CLAIMS, Claim, Judge, as_records, judge
 from gemsnn.experiments.data import check_usable, needs_resplit, resplit_files, simulated_file
-from gemsnn.experiments.example import Shown, show
 from gemsnn.experiments.protocol import Protocol
 from gemsnn.experiments.report import report
 from gemsnn.experiments.results import Results, gather, read_results, to_json, versions, write_results
 from gemsnn.experiments.runs import Run
 from gemsnn.experiments.sweep import Ended
 from gemsnn.plot.panels import save
-from gemsnn.training import RunDirectory, read_config
 
 
-@described
 @dataclass(frozen=True)
 class Plan:
     """What a reproduction consists of."""
@@ -123,7 +119,6 @@ def _described(data: PreparedData, again: bool, protocol: Protocol) -> dict[str,
     }
 
 
-@described
 @dataclass(frozen=True)
 class Finished:
     """What a reproduction left."""
@@ -133,7 +128,7 @@ class Finished:
     report: Path
 
 
-def conclude(what: Plan, ended: Sequence[Ended], claims: Sequence[Judge] = CLAIMS) -> Finished:
+def conclude(what: Plan, ended: Sequence[Ended], claims: Collection[Judge] = CLAIMS.values()) -> Finished:
     """From the run directories to results.json, figures and report.html."""
     about = {
         "data": what.data,
@@ -144,36 +139,22 @@ def conclude(what: Plan, ended: Sequence[Ended], claims: Sequence[Judge] = CLAIM
     return _write(gather(what.protocol, what.runs, ended, about), what.folder, claims)
 
 
-def rewrite(folder: Path, claims: Sequence[Judge] = CLAIMS) -> Finished:
+def rewrite(folder: Path, claims: Collection[Judge] = CLAIMS.values()) -> Finished:
     """Figures, verdicts and report anew from a directory's results.json; nothing is run."""
     results, _ = read_results(folder / "results.json")
     return _write(results, folder, claims)
 
 
-def _write(results: Results, folder: Path, claims: Sequence[Judge]) -> Finished:
+def _write(results: Results, folder: Path, claims: Collection[Judge]) -> Finished:
     judged = judge(results, claims)
-    shown = _example(results, folder)
     write_results(folder / "results.json", to_json(results, as_records(judged)))
     place = folder / "figures"
     place.mkdir(exist_ok=True)
-    for name, panels in figures.all_figures(results, shown).items():
+    for name, panels in figures.all_figures(results).items():
         save(panels, place / name)
     page = folder / "report.html"
-    write_whole(page, report(results, judged, shown).encode())
+    write_whole(page, report(results, judged).encode())
     return Finished(results, judged, page)
-
-
-def _example(results: Results, folder: Path) -> Shown | None:
-    """What the network with most compartments makes of the first test example; None if the files are gone."""
-    K = results.compartments[-1]
-    run = RunDirectory(folder / "runs" / _name(K, results.of(K)[0].seed))
-    if not run.config.exists():
-        return None
-    config, path = read_config(run.config)
-    if path is None or not path.exists():
-        return None
-    with open_prepared(path) as data:
-        return show(data, run.load_model("best"), K, merge_polarities=config.merge_polarities)
 
 
 def command_line(arguments: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ Three ways to choose an iteration of a run, always named: ``best_on_test`` as th
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import platform
 import sys
 import time
@@ -21,9 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gemsnn._version import __version__
-from gemsnn.common.described import described
 from gemsnn.common.files import read_regular, write_whole
-from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
+from gemsnn.common.sealed import BrokenSealError, seal, unseal
 from gemsnn.errors import DataError
 from gemsnn.experiments.protocol import DecodedBy, Protocol
 from gemsnn.experiments.runs import Run
@@ -90,7 +88,6 @@ class Measured:
         return max(range(len(self.records)), key=worth)
 
 
-@described
 @dataclass(frozen=True)
 class Results:
     """The runs that are done, and what they were."""
@@ -322,7 +319,7 @@ def read_results(path: str | Path) -> tuple[Results, list[Record]]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
-        content = _content_of_version_1(text) or unseal(text)
+        content = unseal(text)
         version = content.get("version")
         if isinstance(version, int) and version > VERSION:
             raise DataError(f"{path}: from a newer gemsnn; install that")
@@ -332,16 +329,6 @@ def read_results(path: str | Path) -> tuple[Results, list[Record]]:
         return Results(protocol, runs, content["failed"], content["about"]), content["claims"]
     except (BrokenSealError, FormatError, ValidationError) as error:
         raise DataError(f"{path}: not the results of gemsnn reproduce, or damaged: {_first_line(error)}") from None
-
-
-def _content_of_version_1(text: bytes) -> Record | None:
-    """What gemsnn 0.1 wrote, without a checksum; None if it is anything else."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    known = isinstance(content, dict) and content.get("format") == FORMAT and content.get("version") == 1
-    return content if known and SEAL not in content else None
 
 
 def _measured(run: Record) -> Measured:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from gemsnn.common.described import described
 from gemsnn.common.files import read_regular, write_whole
 from gemsnn.common.sealed import BrokenSealError, seal, unseal
 from gemsnn.errors import ConfigError, DataError
@@ -25,7 +24,6 @@ from gemsnn.training.pace import Pace
 WAIT_SECONDS = 0.5  # between looks at a run that another process holds
 
 
-@described
 class Note(NamedTuple):
     """How far something is, for the display."""
 
@@ -39,7 +37,6 @@ class Note(NamedTuple):
     """In a word or two, where it is not just at work."""
 
 
-@described
 class Found(NamedTuple):
     """The figure to show of something that is done."""
 
@@ -80,7 +77,6 @@ class Work(Protocol):
         """Of what is done: the figure to show."""
 
 
-@described
 @dataclass(frozen=True)
 class Run:
     """A training run: what to train, on what, where.
@@ -121,11 +117,14 @@ class Run:
         return True
 
     def do(self, stop: Stop, tell: Tell) -> bool:
+        settings = self.settings
+        if settings.threads is None:
+            settings = settings.changed(threads=1)  # other runs have the other processors
         with open_prepared(self.data) as data:
             while True:
                 try:
                     outcome = train(
-                        self.settings,
+                        settings,
                         data,
                         self.directory.path,
                         resume=True,
@@ -175,7 +174,6 @@ class _Teller:
         self._tell(Note(trainer.position / trainer.total, *times))
 
 
-@described
 @dataclass(frozen=True)
 class Measurement:
     """A function's answer for some arguments, kept in a file. What is not finished is begun anew."""

@@ -21,7 +21,6 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from gemsnn._version import __version__
-from gemsnn.common.described import described
 from gemsnn.common.files import write_whole
 from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, GemsnnError
@@ -32,7 +31,6 @@ NOTE_SECONDS = 1.0  # between notes of how far a run is
 PARENT_SECONDS = 0.2  # between looks whether the parent is there
 
 
-@described
 class Ended(NamedTuple):
     """How a run ended."""
 

@@ -10,10 +10,15 @@ from gemsnn.inference.prediction import Prediction, predict
 from gemsnn.inference.sampling import sample
 from gemsnn.inference.sequences import recording_key
 from gemsnn.inference.stopping import Confident, StoppingRule, Verdict, as_stopping_rule
+from gemsnn.inference.temperature import Temperature
+from gemsnn.inference.temperature_fit import fit_temperature, spikes_left_out
+from gemsnn.inference.usual import UNLIKE, UNUSUAL, Usual, fit_usual
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 __all__ = [
     "DECODERS",
+    "UNLIKE",
+    "UNUSUAL",
     "Answer",
     "AnytimePrediction",
     "Confident",
@@ -26,6 +31,8 @@ __all__ = [
     "SetDecisions",
     "SmallSet",
     "StoppingRule",
+    "Temperature",
+    "Usual",
     "Verdict",
     "as_decoder",
     "as_stopping_rule",
@@ -33,11 +40,14 @@ __all__ = [
     "class_patterns",
     "count_votes",
     "decide",
+    "fit_temperature",
+    "fit_usual",
     "log_likelihood",
     "predict",
     "predict_anytime",
     "predict_labels",
     "recording_key",
     "sample",
+    "spikes_left_out",
     "vote_probabilities",
 ]

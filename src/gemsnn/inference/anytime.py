@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
 from gemsnn.errors import ConfigError
 from gemsnn.inference.decoders import Decoder
-from gemsnn.inference.prediction import check, runs
+from gemsnn.inference.evidence import Evidence
+from gemsnn.inference.prediction import Checked, check, runs
+from gemsnn.inference.stopping import Confident, at, stop_by
+from gemsnn.inference.temperature import Temperature
+from gemsnn.inference.usual import Usual
 from gemsnn.model import Network, Parameters
-from gemsnn.model.checks import whole_number
 
 
-@described
 class Decisions(NamedTuple):
     """Of N sequences, each answered at a time of its own."""
 
@@ -26,13 +27,15 @@ class Decisions(NamedTuple):
     hidden_spikes: NDArray[np.float64]  #: (N,): spent until then, all compartments together
 
 
-@described
 class AnytimePrediction(NamedTuple):
     """Of N sequences, C classes, T time steps; entry t is the answer after t + 1 steps. One sequence has no axis N."""
 
     classes: NDArray[np.int64]  #: (N, T)
     probabilities: NDArray[np.float64]  #: (N, T, C)
     hidden_spikes: NDArray[np.float64]  #: (N, T): at each step, all compartments together
+    votes: NDArray[np.int64] | None = None  #: (N, C): at the end, how many compartments prefer each class
+    input_spikes: NDArray[np.int64] | None = None  #: (N, T): seen so far
+    usual: NDArray[np.float64] | None = None  #: (N, T): p-value at the latest checkpoint; NaN where it is not known
 
     @property
     def confidence(self) -> NDArray[np.float64]:
@@ -51,21 +54,12 @@ class AnytimePrediction(NamedTuple):
         >>> bool((anytime.stop(confidence=0.5).steps <= anytime.stop(confidence=0.9).steps).all())
         True
         """
-        if not 0 <= confidence <= 1:
-            raise ConfigError(f"confidence must lie in [0, 1], got {confidence!r}")
-        T = self.classes.shape[-1]
-        if whole_number("min_steps", min_steps, 1) > T:
+        rule, T = Confident(confidence, min_steps), self.classes.shape[-1]
+        if min_steps > T:
             raise ConfigError(f"min_steps is {min_steps}, but the sequences have {T} steps")
-        sure = self.confidence >= confidence
-        sure[..., : min_steps - 1] = False
-        sure[..., -1] = True
-        last = sure.argmax(axis=-1)
-
-        def then(values: NDArray[Any]) -> NDArray[Any]:
-            return np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
-
+        last, _ = stop_by(rule, self.probabilities)
         spent = self.hidden_spikes.cumsum(axis=-1)
-        return Decisions(then(self.classes), then(self.confidence), last + 1, then(spent))
+        return Decisions(at(self.classes, last), at(self.confidence, last), last + 1, at(spent, last))
 
 
 def predict_anytime(
@@ -79,6 +73,9 @@ def predict_anytime(
     seed: int = 0,
     keys: Sequence[int] | None = None,
     threads: int = 1,
+    engine: str = "compiled",
+    temperature: Temperature | None = None,
+    usual: Usual | None = None,
 ) -> Any:
     """What :func:`gemsnn.predict` would say after 1, 2, ..., T steps of the sequences.
 
@@ -88,19 +85,73 @@ def predict_anytime(
     -------
     An :class:`AnytimePrediction`; for a list of sequences a list of them, each without the axis N.
     """
-    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads, keys)
-    answers: list[AnytimePrediction | None] = [None] * len(checked.sequences)
-    for places, evidence in runs(network, parameters, checked, seed, threads):
+    checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads, keys, engine)
+    answers: list[Any] = [None] * len(checked.sequences)
+    for places, of_piece, _ in _pieces(network, parameters, checked, seed, threads, temperature, usual):
+        for place, answer in zip(places, of_piece, strict=True):
+            answers[place] = answer
+    if checked.sequences.given == "list":
+        return answers
+    T = np.shape(checked.sequences.each)[1]
+    if not answers:
+        C, none, nothing = checked.n_classes, np.zeros((0, T), dtype=np.int64), np.zeros((0, T))
+        return AnytimePrediction(none, np.zeros((0, T, C)), nothing, np.zeros((0, C), np.int64), none, nothing)
+    return AnytimePrediction(*map(np.stack, zip(*answers, strict=True)))
+
+
+Piece = tuple[NDArray[np.intp], list[AnytimePrediction], Evidence]
+"""Places of some sequences, the answers to each, and what running them gave."""
+
+
+def answers_at_any_time(
+    network: Network,
+    parameters: Parameters,
+    inputs: ArrayLike,
+    n_compartments: int,
+    *,
+    decoder: str | Decoder,
+    seed: int,
+    threads: int = 1,
+) -> Iterator[Piece]:
+    """The answers of :func:`predict_anytime` piece by piece, with the evidence behind them."""
+    checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, threads)
+    return _pieces(network, parameters, checked, seed, threads)
+
+
+# ---- inside
+
+
+def _pieces(
+    network: Network,
+    parameters: Parameters,
+    checked: Checked,
+    seed: int,
+    threads: int,
+    temperature: Temperature | None = None,
+    usual: Usual | None = None,
+) -> Iterator[Piece]:
+    for places, spikes, evidence in runs(network, parameters, checked, seed, threads):
         state = checked.decoder.start((len(places), checked.n_compartments, checked.n_classes))
         n, T = evidence.hidden_spikes.shape
         classes, probabilities = np.zeros((n, T), dtype=np.int64), np.zeros((n, T, checked.n_classes))
         for t, step in enumerate(evidence.steps):
             state = checked.decoder.update(state, step)
-            classes[:, t], probabilities[:, t], _ = checked.decoder.answer(state)
-        for place, *of_one in zip(places, classes, probabilities, evidence.hidden_spikes, strict=True):
-            answers[place] = AnytimePrediction(*of_one)
-    if checked.sequences.given == "list":
-        return answers
-    T = np.shape(checked.sequences.each)[1]
-    empty = np.zeros((0, T), dtype=np.int64), np.zeros((0, T, checked.n_classes)), np.zeros((0, T))
-    return AnytimePrediction(*(map(np.stack, zip(*answers, strict=True)) if answers else empty))
+            classes[:, t], probabilities[:, t], votes = checked.decoder.answer(state)
+        seen = np.count_nonzero(spikes, axis=2).cumsum(axis=1)
+        p_values = np.full((n, T), np.nan) if usual is None else _usual(usual, evidence, probabilities)
+        if temperature is not None:
+            probabilities = temperature(probabilities, np.arange(1, T + 1), seen)
+        fields = classes, probabilities, evidence.hidden_spikes, votes, seen, p_values
+        yield places, [AnytimePrediction(*of_one) for of_one in zip(*fields, strict=True)], evidence
+
+
+def _usual(usual: Usual, evidence: Evidence, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N, T) p-values from the decoder's own probabilities (N, T, C)."""
+    n, T = evidence.hidden_spikes.shape
+    found = np.full((n, T), np.nan)
+    counts = evidence.counts(usual.checkpoints)
+    for checkpoint, step in enumerate(usual.checkpoints):
+        if step <= T:
+            p = usual.p_value(checkpoint, counts[:, checkpoint], probabilities[:, step - 1])
+            found[:, step - 1 :] = p[:, None]
+    return found

@@ -6,20 +6,22 @@ class desires, and the evidence of a class is the log-probability of its desired
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.common.described import described
 from gemsnn.engine.firing import circuit_table
 from gemsnn.engine.patterns import log_probabilities
-from gemsnn.engine.simulate import simulate
+from gemsnn.engine.protocol import Running, Simulation
 from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.sampling import Keys, draws
 from gemsnn.model import Network, Parameters
 from gemsnn.model.spikes import probability
+
+Simulate = Callable[..., Simulation]
 
 
 class Evidence(NamedTuple):
@@ -27,6 +29,17 @@ class Evidence(NamedTuple):
 
     steps: Iterator[NDArray[Any]]  # T times (N, K, C)
     hidden_spikes: NDArray[np.float64]  # (N, T): all compartments together
+    hidden: NDArray[np.bool_]  # (N, T, K, n_hidden); of the first run, if there is one for each class
+
+    def counts(self, checkpoints: Sequence[int]) -> NDArray[np.int64]:
+        """(N, P, n_hidden): spikes of each hidden neuron until each checkpoint; of shorter sequences, until the end."""
+        T = self.hidden.shape[1]
+        so_far, found, before = np.zeros_like(self.hidden[:, 0, 0], dtype=np.int64), [], 0
+        for checkpoint in checkpoints:
+            so_far = so_far + np.count_nonzero(self.hidden[:, before : min(checkpoint, T)], axis=(1, 2))
+            found.append(so_far)
+            before = min(checkpoint, T)
+        return np.stack(found, axis=1)
 
 
 def class_patterns(n_classes: int, n_steps: int) -> NDArray[np.uint8]:
@@ -44,25 +57,28 @@ def run_for(
     seed: int,
     keys: Keys,
     threads: int,
+    running: Running,
 ) -> Evidence:
     """Run (N, T, n_inputs) sequences as the decoder wants it; ``keys`` are those of their random draws.
 
-    ``patterns`` (C, T, n_visible) are the desired spikes of each class; None for :func:`class_patterns`.
+    ``patterns`` (C, T, n_visible) are the desired spikes of each class; None for :func:`class_patterns`. ``running`` is
+    the network with its parameters, as an engine runs it.
     """
+    simulate = partial(running.simulate, threads=threads)
     if decoder.free:
-        return _free_evidence(network, parameters, inputs, K, seed, keys, threads)
+        return _free_evidence(network, parameters, inputs, K, seed, keys, simulate)
     desired = class_patterns(network.n_visible, inputs.shape[1]) if patterns is None else patterns
-    return _pattern_evidence(network, parameters, inputs, K, seed, keys, threads, desired)
+    return _pattern_evidence(network, parameters, inputs, K, seed, keys, desired, simulate)
 
 
 def _free_evidence(
-    network: Network, parameters: Parameters, inputs: NDArray[Any], K: int, seed: int, keys: Keys, threads: int
+    network: Network, parameters: Parameters, inputs: NDArray[Any], K: int, seed: int, keys: Keys, simulate: Simulate
 ) -> Evidence:
     """Visible spikes of (N, T, n_inputs) sequences."""
     draws_of = draws(network, K, seed, keys, visible=True)
-    spikes = simulate(network, parameters, inputs, K, draws_of, None, threads).spikes
+    spikes = simulate(inputs, K, draws_of, None).spikes
     steps = (spikes[:, t, :, network.n_hidden :] for t in range(inputs.shape[1]))
-    return Evidence(steps, hidden_spikes(network, spikes))
+    return Evidence(steps, hidden_spikes(network, spikes), spikes[..., : network.n_hidden])
 
 
 def _pattern_evidence(
@@ -72,8 +88,8 @@ def _pattern_evidence(
     K: int,
     seed: int,
     keys: Keys,
-    threads: int,
     patterns: NDArray[np.uint8],
+    simulate: Simulate,
 ) -> Evidence:
     """Log-probabilities of the desired spikes (C, T, n_visible) of each class, for (N, T, n_inputs) sequences.
 
@@ -83,22 +99,29 @@ def _pattern_evidence(
     N, T = inputs.shape[:2]
     if not hidden_see_visible(network):
         silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
-        run = simulate(network, parameters, inputs, K, draws_of, silence, threads)
+        run = simulate(inputs, K, draws_of, silence)
         reader = PatternReader(network, parameters, len(patterns))
         steps = (reader.step(run.visible_potential[:, t], patterns[:, t]) for t in range(T))
-        return Evidence(steps, hidden_spikes(network, run.spikes))
+        return Evidence(steps, hidden_spikes(network, run.spikes), run.spikes[..., : network.n_hidden])
     each, spikes, clamped = np.empty((T, N, K, len(patterns))), np.zeros((N, T)), ClampedReader(network)
+    hidden = np.zeros((N, T, K, 0), dtype=np.bool_)
     for c, pattern in enumerate(patterns):
-        run = simulate(network, parameters, inputs, K, draws_of, np.repeat(pattern[None], N, axis=0), threads)
+        run = simulate(inputs, K, draws_of, np.repeat(pattern[None], N, axis=0))
         for t in range(T):
             each[t, ..., c] = clamped.step(run.visible_potential[:, t], pattern[t])
         spikes += hidden_spikes(network, run.spikes) / len(patterns)
-    return Evidence(iter(each), spikes)
+        hidden = run.spikes[..., : network.n_hidden] if c == 0 else hidden
+    return Evidence(iter(each), spikes, hidden)
 
 
 def hidden_see_visible(network: Network) -> bool:
     """Whether a hidden neuron has a synapse from a visible one, so that it matters to it what these are clamped to."""
     return bool(network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any())
+
+
+def visible_spikes_matter(network: Network) -> bool:
+    """Whether spikes of visible neurons drive anybody, these neurons themselves included."""
+    return network.visible_memory or bool(network.topology.mask[:, network.n_inputs + network.n_hidden :].any())
 
 
 def run_for_labels(
@@ -110,6 +133,7 @@ def run_for_labels(
     seed: int,
     keys: Keys,
     threads: int,
+    running: Running,
 ) -> Evidence:
     """Evidence (N, n_visible, K, 2) of each label on its own: a question with two answers, no and yes.
 
@@ -117,7 +141,7 @@ def run_for_labels(
     do not count spikes, their log-probabilities.
     """
     draws_of = draws(network, K, seed, keys, visible=True)
-    run = simulate(network, parameters, inputs, K, draws_of, None, threads)
+    run = running.simulate(inputs, K, draws_of, None, threads)
     circuits = network.circuits.visible
 
     def step(t: int) -> NDArray[Any]:
@@ -129,7 +153,9 @@ def run_for_labels(
             both = np.log(np.maximum(np.stack([1 - p, p], axis=-1), np.finfo(np.float64).tiny))
         return np.ascontiguousarray(both.swapaxes(1, 2))
 
-    return Evidence(map(step, range(inputs.shape[1])), hidden_spikes(network, run.spikes))
+    return Evidence(
+        map(step, range(inputs.shape[1])), hidden_spikes(network, run.spikes), run.spikes[..., : network.n_hidden]
+    )
 
 
 class ClampedReader:
@@ -147,7 +173,6 @@ class ClampedReader:
         return found[..., 0]
 
 
-@described
 class PatternReader:
     """Step by step, how probable each class's desired spikes are, from one run with silent visible neurons.
 
@@ -157,7 +182,7 @@ class PatternReader:
 
     def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
         self._circuits = circuit_table(network.circuits.visible)
-        self._drive = _VisibleDrive(network, parameters, n_classes)
+        self._drive = VisibleDrive(network, parameters, n_classes)
 
     def step(self, potential: NDArray[Any], desired: NDArray[np.uint8]) -> NDArray[np.float64]:
         """(..., K, C): from potentials (..., K, n_visible) and the desired spikes of this step, (C, n_visible)."""
@@ -167,7 +192,7 @@ class PatternReader:
         return found
 
 
-class _VisibleDrive:
+class VisibleDrive:
     """What the desired spikes of each class so far add to the potentials of the visible neurons."""
 
     def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:

@@ -26,16 +26,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
 from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.inference.anytime import AnytimePrediction
-from gemsnn.inference.stopping import Verdict
+from gemsnn.inference.stopping import Verdict, at, stop_by
 from gemsnn.model.checks import number, whole_number
 
 Answers = AnytimePrediction | Sequence[AnytimePrediction]
@@ -45,7 +44,6 @@ ALPHA = 0.1
 CHECKPOINTS = 10
 
 
-@described
 class SetDecisions(NamedTuple):
     """Of N sequences and C classes, each stopped at a time of its own."""
 
@@ -61,7 +59,6 @@ class SetDecisions(NamedTuple):
         return counts
 
 
-@described
 @dataclass(frozen=True)
 class Guarantee:
     """What :func:`gemsnn.inference.calibrate` found: with it, answers become sets of classes.
@@ -130,31 +127,21 @@ class Guarantee:
 
     def stop(self, answers: Answers, size: int = 1) -> SetDecisions:
         """Stop as soon as the set has no more than ``size`` classes; else at the end."""
-        whole_number("size", size, 1)
+        rule = SmallSet(self, size)
         if not isinstance(answers, AnytimePrediction):
             each = [self.stop(one, size) for one in answers]
             if not each:
                 raise DataError("there are no answers to stop")
             return SetDecisions(*map(np.stack, zip(*each, strict=True)))
-        members = self.sets(answers)
-        enough = members.sum(axis=-1) <= size
-        enough[..., -1] = True
-        last = enough.argmax(axis=-1)
-
-        def then(values: NDArray[Any]) -> NDArray[Any]:
-            return np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
-
-        members = np.take_along_axis(members, last[..., None, None], axis=-2)[..., 0, :]
+        last, members = stop_by(rule, answers.probabilities)
+        assert members is not None  # this rule always gives a set
         spent = answers.hidden_spikes.cumsum(axis=-1)
-        return SetDecisions(members, then(answers.classes), last + 1, then(spent))
+        return SetDecisions(members, at(answers.classes, last), last + 1, at(spent, last))
 
 
 @dataclass(frozen=True)
 class SmallSet:
-    """Stop as soon as the set of a guarantee has no more than ``size`` classes: a rule for streams.
-
-    It says what :meth:`Guarantee.stop` says of the whole recording.
-    """
+    """Stop as soon as the set of a guarantee has no more than ``size`` classes."""
 
     guarantee: Guarantee
     size: int = 1
@@ -162,16 +149,15 @@ class SmallSet:
     def __post_init__(self) -> None:
         whole_number("size", self.size, 1)
 
-    def start(self, n_classes: int) -> NDArray[np.bool_]:
-        return np.ones(n_classes, dtype=np.bool_)
+    def start(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        return np.ones(shape, dtype=np.bool_)
 
     def update(
         self, state: NDArray[np.bool_], step: int, probabilities: NDArray[np.float64], ended: bool = False
     ) -> tuple[NDArray[np.bool_], Verdict]:
         if ended or step in self.guarantee.checkpoints:
             state = state & self.guarantee.allows(step, probabilities, ended=ended)
-        classes = tuple(np.flatnonzero(state).tolist())
-        return state, Verdict(len(classes) <= self.size, classes)
+        return state, Verdict(state.sum(axis=-1) <= self.size, state)
 
 
 def calibrate(
@@ -189,36 +175,36 @@ def calibrate(
         Share of recordings whose set may miss the true class.
     checkpoints
         After which numbers of time steps classes may leave the set; or how many such times, evenly spaced over the
-        longest recording. More of them can stop sooner, but each then has to be more careful.
+        longest recording, at most: with few recordings there are fewer. More of them can stop sooner, but each then has
+        to be more careful.
 
     Raises
     ------
     DataError
-        With too few recordings: 1 / alpha - 1 are needed at least, and n / alpha - 1 are always enough. With fewer,
-        only the set of all classes could be promised.
+        With too few recordings: n checkpoints need n / alpha - 1. That is decided before anything is looked at: a
+        calibration that refused some recordings by what they show would promise too much of the others.
     """
     _check_alpha(alpha)
     together = isinstance(answers, AnytimePrediction)
     each = list(answers.probabilities) if together else [one.probabilities for one in answers]  # type: ignore[union-attr]
     m, C = len(each), each[0].shape[-1] if each else 0
-    steps = checkpoints_of(checkpoints, max(map(len, each), default=1))
+    steps = checkpoints_of(affordable(checkpoints, alpha, m), max(map(len, each), default=1))
     true = np.asarray(labels)
     if true.shape != (m,):
         raise ShapeError(f"labels have shape {true.shape}, but there are {m} recordings")
     if m and (true.dtype.kind not in "iu" or true.min() < 0 or true.max() >= C):
         raise DataError(f"labels must be class indices from 0 to {C - 1}")
-    _check_count(alpha, len(steps), m, m >= 1 / _exact(alpha) - 1)
+    _check_count(alpha, len(steps), m)
     found = scores(
         np.array([one[np.minimum(steps, len(one)) - 1, y] for one, y in zip(each, true, strict=True)])
     )  # fmt: skip
     ordered = np.sort(found, axis=0)
     rank = _rank(ordered, found, alpha)
-    _check_count(alpha, len(steps), m, rank <= m)
     return Guarantee(float(alpha), steps, tuple(ordered[rank - 1].tolist()), m)
 
 
 def recordings_needed(alpha: float, n_checkpoints: int) -> int:
-    """How many recordings to calibrate on are surely enough; with fewer, every set may have to hold every class.
+    """How many recordings to calibrate on are needed; with fewer, every set may have to hold every class.
 
     Examples
     --------
@@ -226,6 +212,14 @@ def recordings_needed(alpha: float, n_checkpoints: int) -> int:
     99
     """
     return math.ceil(n_checkpoints / _exact(alpha)) - 1
+
+
+def affordable(checkpoints: int | Sequence[int], alpha: float, n_recordings: int) -> int | Sequence[int]:
+    """Of checkpoints that are only counted, as many as so many recordings allow; one at least."""
+    if not isinstance(checkpoints, int | np.integer) or isinstance(checkpoints, bool):
+        return checkpoints
+    _check_alpha(alpha)
+    return min(checkpoints, max(1, math.floor(_exact(alpha) * (n_recordings + 1))))
 
 
 def checkpoints_of(checkpoints: int | Sequence[int], n_steps: int | None = None) -> tuple[int, ...]:
@@ -251,7 +245,7 @@ def scores(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rank(ordered: NDArray[np.float64], found: NDArray[np.float64], alpha: float) -> int:
-    """k, counted from 1, from scores (m, n), sorted and not; m + 1 if none of the m will do."""
+    """k, counted from 1, from scores (m, n), sorted and not; at most m, where there are enough recordings."""
     m, n = found.shape
     ranks = np.column_stack([np.searchsorted(ordered[:, j], found[:, j]) + 1 for j in range(n)])
     allowed = math.floor(_exact(alpha) * (m + 1))
@@ -262,13 +256,15 @@ def _rank(ordered: NDArray[np.float64], found: NDArray[np.float64], alpha: float
     return int(max(worst))
 
 
-def _check_count(alpha: float, n: int, m: int, enough: bool) -> None:
-    if enough:
-        return
-    least = f"alpha = {alpha:g} needs at least {shown(recordings_needed(alpha, 1))} recordings to calibrate on"
-    surely = f", and up to {shown(recordings_needed(alpha, n))} for {n} checkpoints" if n > 1 else ""
-    fewer = ", fewer checkpoints" if n > 1 else ""
-    raise DataError(f"{least}{surely}, but there are {m}: take more recordings{fewer}, or a larger alpha")
+def _check_count(alpha: float, n: int, m: int) -> None:
+    """By sizes alone."""
+    needed = recordings_needed(alpha, n)
+    if m < needed:
+        of, fewer = (f" with {n} checkpoints", ", fewer checkpoints") if n > 1 else ("", "")
+        raise DataError(
+            f"alpha = {alpha:g}{of} needs at least {shown(needed)} recordings to calibrate on, but there are {m}: take "
+            f"more recordings{fewer}, or a larger alpha"
+        )
 
 
 def _exact(alpha: float) -> Fraction:

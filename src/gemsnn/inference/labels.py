@@ -7,14 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
+from gemsnn.engine import engine_named
 from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.evidence import run_for_labels
 from gemsnn.inference.prediction import check, read
 from gemsnn.model import Network, Parameters
 
 
-@described
 class LabelPrediction(NamedTuple):
     """Of N sequences and C labels, any number of which can hold."""
 
@@ -32,6 +31,7 @@ def predict_labels(
     decoder: str | Decoder = "per-step",
     seed: int = 0,
     threads: int = 1,
+    engine: str = "compiled",
 ) -> LabelPrediction:
     """Which labels hold for each sequence, where visible neuron c was taught to spike whenever label c does.
 
@@ -39,13 +39,14 @@ def predict_labels(
     silence or the spike of that neuron while the network runs freely: the spike itself (``"vote"``) or its probability.
     The arguments are those of :func:`gemsnn.predict`.
     """
-    checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, threads)
+    checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, threads, engine=engine)
     how, K = checked.decoder, checked.n_compartments
     N, C = len(checked.sequences), network.n_visible
     found = LabelPrediction(np.zeros((N, C), dtype=bool), np.zeros((N, C)), np.zeros(N))
+    running = engine_named(engine).running(network, parameters)
     for places, spikes in checked.sequences.pieces(K, network.n_neurons):
         keys = checked.sequences.keys(places, None)
-        evidence = run_for_labels(how, network, parameters, spikes, K, seed, keys, threads)
+        evidence = run_for_labels(how, network, parameters, spikes, K, seed, keys, threads, running)
         (state,) = read([how], evidence, (len(places), C, K, 2))
         answer = how.answer(state)
         found.labels[places], found.probabilities[places] = answer.classes, answer.probabilities[..., 1]

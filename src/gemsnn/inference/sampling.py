@@ -83,7 +83,9 @@ def run(
     threads: int = 1,
 ) -> Simulation:
     """Without learning (see :class:`gemsnn.engine.protocol.Engine`)."""
-    return engine_named(engine).simulate(network, parameters, inputs, n_compartments, draws_of, targets, threads)
+    return (
+        engine_named(engine).running(network, parameters).simulate(inputs, n_compartments, draws_of, targets, threads)
+    )
 
 
 def draws(network: Network, n_compartments: int, seed: int, keys: Keys, visible: bool) -> Callable[[int], Draws]:

@@ -1,6 +1,10 @@
 """A network that answers after every step, as :func:`gemsnn.predict_anytime` does for sequences that are there already.
 
 Random draws, potentials, evidence and decoder are those of the bulk computation, so the numbers are the same.
+
+With a stream that learns meanwhile, its own steps are read out, so that the network runs once. That is possible where
+spikes of visible neurons drive nobody: what they are clamped to then says nothing to later steps. In other networks a
+run beside the stream answers, with the weights from the start of the recording; otherwise answers would know targets.
 """
 
 from __future__ import annotations
@@ -10,10 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.engine import engine_named
+from gemsnn.engine.protocol import Recording
 from gemsnn.engine.randomness import Uniforms
-from gemsnn.engine.runner import Runner
 from gemsnn.inference.decoders import Decoder
-from gemsnn.inference.evidence import ClampedReader, PatternReader, hidden_see_visible
+from gemsnn.inference.evidence import ClampedReader, PatternReader, hidden_see_visible, visible_spikes_matter
+from gemsnn.inference.temperature import Temperature
+from gemsnn.inference.usual import Usual
+from gemsnn.learning import Stream
 from gemsnn.model import Network, Parameters
 
 
@@ -23,6 +31,7 @@ class StepAnswer(NamedTuple):
     chosen: int  #: index of the class
     probabilities: NDArray[np.float64]  #: (C,)
     hidden_spikes: float  #: at this step, all compartments together
+    usual: float | None  #: p-value at the latest checkpoint; None before the first, and if it is not known
 
 
 class Stepwise:
@@ -36,21 +45,51 @@ class Stepwise:
         How.
     seed, key
         Of the random draws: ``key`` is that of the first recording.
+    temperature, usual
+        As :func:`gemsnn.predict_anytime` takes them.
+    stream
+        What learns from these steps, with the same compartments and draws.
     """
 
     def __init__(
-        self, network: Network, parameters: Parameters, n_compartments: int, decoder: Decoder, seed: int, key: int
+        self,
+        network: Network,
+        parameters: Parameters,
+        n_compartments: int,
+        decoder: Decoder,
+        seed: int,
+        key: int,
+        temperature: Temperature | None = None,
+        usual: Usual | None = None,
+        stream: Stream | None = None,
+        engine: str = "compiled",
     ) -> None:
+        self.temperature, self.usual = temperature, usual
         self.network, self.decoder, self.n_compartments = network, decoder, n_compartments
         self._seed = seed
         self._desired = np.eye(network.n_visible, dtype=np.uint8)
         # Where hidden neurons see the visible ones, there is a run for each class.
         self._apart = not decoder.free and hidden_see_visible(network)
-        self._runners: list[Runner] = []
-        self.reset(key, parameters)
+        self._engine = engine_named(engine)
+        self._runners: list[Recording] = []
+        self._stream, self._reads_stream = stream, stream is not None and not visible_spikes_matter(network)
+        self._spikes = np.zeros((n_compartments, network.n_neurons), dtype=np.bool_)  # of the stream's latest step
+        self._begin(key, parameters)
 
-    def reset(self, key: int, parameters: Parameters | None = None) -> None:
-        """Silence before the next recording, whose draws have the given key; its weights may be others."""
+    def reset(self, key: int) -> None:
+        """Silence before the next recording, whose draws have the given key; what was learned is taken into use."""
+        if self._stream is None:
+            self._begin(key)
+        else:
+            self._stream.reset(key)
+            self._begin(key, self._stream.parameters)
+
+    @property
+    def parameters(self) -> Parameters:
+        """The weights as they are now."""
+        return self._parameters if self._stream is None else self._stream.parameters
+
+    def _begin(self, key: int, parameters: Parameters | None = None) -> None:
         network, K, free = self.network, self.n_compartments, self.decoder.free
         n_visible = network.n_visible if free else 0
 
@@ -61,24 +100,44 @@ class Stepwise:
             for runner in self._runners:
                 runner.begin(draws())
         else:
-            runs = network.n_visible if self._apart else 1
-            self.parameters = parameters
-            self._runners = [Runner(network, parameters, K, draws(), clamped=not free) for _ in range(runs)]
+            runs = 0 if self._reads_stream else network.n_visible if self._apart else 1
+            self._parameters = parameters
+            running = self._engine.running(network, parameters) if runs else None
+            self._runners = [running.recording(K, draws(), clamped=not free) for _ in range(runs) if running]
         self._clamped = ClampedReader(network)
-        self._reader = PatternReader(network, self.parameters, network.n_visible)
+        self._reader = PatternReader(network, self._parameters, network.n_visible)
         self._state = self.decoder.start((K, network.n_visible))
+        self._steps, self._input_spikes = 0, 0
+        self._fired = np.zeros(network.n_hidden, dtype=np.int64)
+        self._p_value: float | None = None
 
     @property
     def spikes(self) -> NDArray[np.bool_]:
         """(K, n_neurons): of the latest step, of the first run; the next step writes over it."""
-        return self._runners[0].spikes
+        return self._spikes if self._reads_stream else self._runners[0].spikes
 
-    def step(self, inputs_t: NDArray[np.uint8]) -> StepAnswer:
-        """The answer after one more step of (n_inputs,) spikes."""
-        evidence, hidden_spikes = self._evidence_apart(inputs_t) if self._apart else self._evidence(inputs_t)
+    def step(self, inputs_t: NDArray[np.uint8], target_t: NDArray[Any] | None = None) -> StepAnswer:
+        """The answer after one more step of (n_inputs,) spikes; a stream learns from (n_visible,) desired spikes."""
+        if self._stream is not None:
+            self._spikes = self._stream.step(inputs_t, target_t).spikes
+        if self._reads_stream:
+            evidence, hidden_spikes = self._evidence_of_stream(target_t is not None)
+        elif self._apart:
+            evidence, hidden_spikes = self._evidence_apart(inputs_t)
+        else:
+            evidence, hidden_spikes = self._evidence(inputs_t)
         self._state = self.decoder.update(self._state, evidence)
         classes, probabilities, _ = self.decoder.answer(self._state)
-        return StepAnswer(int(classes), probabilities, hidden_spikes)
+        self._steps += 1
+        if self.usual is not None:
+            self._fired += self.spikes[:, : self.network.n_hidden].sum(axis=0)
+            checkpoint = self.usual.checkpoint(self._steps)
+            if checkpoint is not None and self._steps == self.usual.checkpoints[checkpoint]:
+                self._p_value = float(self.usual.p_value(checkpoint, self._fired, probabilities))
+        if self.temperature is not None:
+            self._input_spikes += int(np.count_nonzero(inputs_t))
+            probabilities = self.temperature(probabilities, self._steps, self._input_spikes)
+        return StepAnswer(int(classes), probabilities, hidden_spikes, self._p_value)
 
     def _evidence(self, inputs_t: NDArray[np.uint8]) -> tuple[NDArray[Any], float]:
         """(K, C) of this step, and how many hidden neurons spiked."""
@@ -86,6 +145,16 @@ class Stepwise:
         n_hidden = self.network.n_hidden
         evidence = spikes[:, n_hidden:] if self.decoder.free else self._reader.step(potential, self._desired)
         return evidence, float(np.count_nonzero(spikes[:, :n_hidden]))
+
+    def _evidence_of_stream(self, clamped: bool) -> tuple[NDArray[Any], float]:
+        assert self._stream is not None
+        n_hidden = self.network.n_hidden
+        evidence: NDArray[Any]
+        if self.decoder.free:
+            evidence = self._stream.visible_spikes() if clamped else self._spikes[:, n_hidden:]
+        else:
+            evidence = self._reader.step(np.ascontiguousarray(self._stream.visible_potential), self._desired)
+        return evidence, float(np.count_nonzero(self._spikes[:, :n_hidden]))
 
     def _evidence_apart(self, inputs_t: NDArray[np.uint8]) -> tuple[NDArray[Any], float]:
         hidden_spikes = 0.0

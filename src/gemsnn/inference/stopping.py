@@ -1,4 +1,7 @@
-"""When to stop listening: after every step a rule looks at the probabilities, and may have enough."""
+"""When to stop listening: after every step a rule looks at the probabilities, and may have enough.
+
+The same rule stops a live stream and sequences that are there already; leading axes of the probabilities are any batch.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,27 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.common.described import described
 from gemsnn.errors import ConfigError
 from gemsnn.model.checks import number, whole_number
 
 
-@described
 class Verdict(NamedTuple):
     """What a stopping rule says after a step."""
 
-    stop: bool
-    classes: tuple[int, ...] | None = None  #: indices of the classes that are still possible; None: gives no such set
+    stop: Any  #: (...): True where it has enough
+    members: NDArray[np.bool_] | None = None  #: (..., C): classes that are still possible; None: gives no such set
 
 
 class StoppingRule(Protocol):
     """Says after every step whether the answer will do; state goes in and out, as in a decoder."""
 
-    def start(self, n_classes: int) -> Any:
-        """The state before the first step."""
+    def start(self, shape: tuple[int, ...]) -> Any:
+        """The state before the first step, for probabilities of the given shape (..., C)."""
 
     def update(
         self, state: Any, step: int, probabilities: NDArray[np.float64], ended: bool = False
     ) -> tuple[Any, Verdict]:
-        """The new state, and what is to be said after step 1, 2, ..., from the (C,) probabilities.
+        """The new state, and what is to be said after step 1, 2, ..., from the (..., C) probabilities.
 
         When a recording ends, its last step may be asked about a second time, with ``ended``.
         """
@@ -43,10 +44,10 @@ class Confident:
     Examples
     --------
     >>> rule = Confident(0.8, min_steps=2)
-    >>> state = rule.start(2)
+    >>> state = rule.start((2,))
     >>> for step, p in enumerate(([0.1, 0.9], [0.3, 0.7], [0.1, 0.9]), start=1):
     ...     state, verdict = rule.update(state, step, np.array(p))
-    ...     print(step, verdict.stop)
+    ...     print(step, bool(verdict.stop))
     1 False
     2 False
     3 True
@@ -60,13 +61,13 @@ class Confident:
             raise ConfigError(f"confidence must lie in [0, 1], got {self.confidence!r}")
         whole_number("min_steps", self.min_steps, 1)
 
-    def start(self, n_classes: int) -> None:
+    def start(self, shape: tuple[int, ...]) -> None:
         return None
 
     def update(
         self, state: None, step: int, probabilities: NDArray[np.float64], ended: bool = False
     ) -> tuple[None, Verdict]:
-        return None, Verdict(step >= self.min_steps and bool(probabilities.max() >= self.confidence))
+        return None, Verdict((probabilities.max(axis=-1) >= self.confidence) & (step >= self.min_steps))
 
 
 def as_stopping_rule(stop: float | StoppingRule | None) -> StoppingRule | None:
@@ -74,3 +75,32 @@ def as_stopping_rule(stop: float | StoppingRule | None) -> StoppingRule | None:
     if stop is None or (hasattr(stop, "start") and hasattr(stop, "update")):
         return stop
     return Confident(stop)
+
+
+class Stopped(NamedTuple):
+    """When a rule had enough of recordings, each with T steps, or ended them."""
+
+    last: NDArray[np.int64]  # (...): index of the step
+    members: NDArray[np.bool_] | None  # (..., C): classes that were still possible then
+
+
+def stop_by(rule: StoppingRule, probabilities: NDArray[np.float64]) -> Stopped:
+    """When the rule stops recordings with probabilities (..., T, C) after each step; at the end at the latest."""
+    *batch, T, C = probabilities.shape
+    state, members = rule.start((*batch, C)), None
+    last = np.full(batch, T - 1)
+    running = np.ones(batch, dtype=np.bool_)
+    for t in range(T):
+        state, verdict = rule.update(state, t + 1, probabilities[..., t, :], ended=t == T - 1)
+        now = running & (verdict.stop if t < T - 1 else True)
+        last[now] = t
+        if verdict.members is not None:
+            members = verdict.members.copy() if members is None else members
+            members[now] = verdict.members[now]
+        running &= ~now
+    return Stopped(last, members)
+
+
+def at(steps: NDArray[Any], last: NDArray[np.int64]) -> NDArray[Any]:
+    """(...): of values (..., T) after each step, those at the given ones."""
+    return np.take_along_axis(steps, last[..., None], axis=-1)[..., 0]

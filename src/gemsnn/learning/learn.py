@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
 from gemsnn.engine import engine_named
-from gemsnn.engine.kept import AS_IT_CAME, Kept, check_arrays
-from gemsnn.engine.protocol import Learner, State
+from gemsnn.engine.protocol import Batches, Example, Learner, State, no_means
 from gemsnn.engine.randomness import Uniforms
 from gemsnn.errors import ConfigError, ShapeError
 from gemsnn.learning.means import TraceMeans
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array, uniform_array, whole_number
+from gemsnn.model.spike_list import SpikeList
+from gemsnn.objectives import LIKELIHOOD, Objective
 from gemsnn.rules import Communication, Rule
 
 
-@described
 @dataclass(frozen=True, eq=False)
 class LearnResult:
     """What learning from a sequence of T steps with K compartments gives.
@@ -33,6 +33,8 @@ class LearnResult:
         What a following call needs to go on as if there had been no break: pass it as ``state``.
     log_weights, importance, log_likelihood
         (T, K): v, its SoftMax over compartments, and the log-probability of the visible spikes.
+    report
+        (T, K): what the objective makes of the visible spikes; for the likelihood, their log-probability.
     hidden
         (T, K, n_hidden) bool.
     messages
@@ -44,12 +46,9 @@ class LearnResult:
     log_weights: NDArray[np.float64]
     importance: NDArray[np.float64]
     log_likelihood: NDArray[np.float64]
+    report: NDArray[np.float64]
     hidden: NDArray[np.bool_]
     messages: Communication | None = None
-
-    def _told(self) -> dict[str, Any]:
-        T, K = self.importance.shape
-        return {"steps": T, "compartments": K, "log_likelihood": float(self.log_likelihood.sum(axis=0).mean())}
 
 
 def learn(
@@ -64,9 +63,9 @@ def learn(
     engine: str = "compiled",
     *,
     example: int = 0,
-    threads: int = 1,
     state: State | None = None,
     means: TraceMeans | None = None,
+    objective: Objective = LIKELIHOOD,
 ) -> LearnResult:
     """Learn to produce ``targets`` in response to ``inputs``; the weights change at every step.
 
@@ -83,16 +82,17 @@ def learn(
     seed, example
         Key of the random draws, with the compartment's number.
     uniforms
-        (T, K, n_hidden) in [0, 1], instead of random draws.
+        (T, K, n_hidden) in [0, 1], instead of random draws; (T, K, n_neurons) if visible neurons draw their own spikes.
     engine
         ``"compiled"``, or ``"reference"``: float64 NumPy, slow, line by line the paper.
-    threads
-        Of the compiled engine; the result does not depend on it.
     state
         ``result.state`` of an earlier call, to go on where it stopped.
     means
         :class:`gemsnn.TraceMeans`, taken off the traces of the inputs while learning; not given: those of ``state``, or
         none. They stay as they are during the call: ``means.after(network, inputs)`` are those of the next.
+    objective
+        What is learned for: :class:`gemsnn.Likelihood`, :class:`gemsnn.VanRossum`, or one of your own. Rewards from
+        outside (:class:`gemsnn.Reward`) come step by step: learn from them with :class:`gemsnn.Stream`.
 
     Examples
     --------
@@ -106,24 +106,30 @@ def learn(
     network.check_parameters(parameters)
     engine_named(engine)
     K = whole_number("n_compartments", n_compartments, 1)
-    whole_number("threads", threads, 1)
     seed, example = whole_number("seed", seed, 0), whole_number("example", example, 0)
     clean_inputs = spike_array("inputs", inputs, {"T": None, "n_inputs": network.n_inputs})
     T = len(clean_inputs)
     clean_targets = spike_array("targets", targets, {"T": T, "n_visible": network.n_visible})
-    network.circuits.check_targets("targets", clean_targets)
+    if objective.rewarded:
+        raise ConfigError("rewards come step by step: learn from them with gemsnn.Stream")
+    if not objective.free:
+        network.circuits.check_targets("targets", clean_targets)
+    problem = objective.refuse(rule, network, K)
+    if problem and objective.free:
+        raise ConfigError(problem)
     if uniforms is not None:
-        uniforms = uniform_array("uniforms", uniforms, {"T": T, "K": K, "n_hidden": network.n_hidden})
+        drawn = {"n_neurons": network.n_neurons} if objective.free else {"n_hidden": network.n_hidden}
+        uniforms = uniform_array("uniforms", uniforms, {"T": T, "K": K, **drawn})
     if state is not None:
-        _check_state(state, engine, network, parameters, rule, K)
+        _check_state(state, engine, network, parameters, rule, objective, K)
     if means is not None:
         means.check(network)
     result = learn_unchecked(
         network, parameters, rule, clean_inputs, clean_targets, K, seed, uniforms, engine,
-        example=example, threads=threads, state=state, means=means,
+        example=example, state=state, means=means, objective=objective,
     )  # fmt: skip
     # Every update moves the bias, so the other weights need no look.
-    check_finite(rule.learning_rate, "learning diverged", result.log_likelihood, result.parameters.bias)
+    check_finite(rule.step_size, "learning diverged", result.log_likelihood, result.parameters.bias)
     return result
 
 
@@ -147,17 +153,18 @@ def learn_unchecked(
     engine: str = "compiled",
     *,
     example: int = 0,
-    threads: int = 1,
     state: State | None = None,
     means: TraceMeans | None = None,
+    objective: Objective = LIKELIHOOD,
 ) -> LearnResult:
     """:func:`learn` for inner loops: trusts its arguments (spikes as uint8 or bool, contiguous)."""
     learner = engine_named(engine).learner(
-        network, parameters, rule, n_compartments, state=state, steps=len(inputs), threads=threads
+        network, parameters, rule, n_compartments, state=state, steps=len(inputs), objective=objective
     )
     if uniforms is None:
         start = 0 if state is None else state.time
-        draws = Uniforms(seed, example, n_compartments, network.n_hidden, start=start, threads=threads)
+        n_visible = network.n_visible if objective.free else 0
+        draws = Uniforms(seed, example, n_compartments, network.n_hidden, n_visible, start=start)
         uniforms = draws.draw(len(inputs))
     return _learned_by(learner, network, inputs, targets, uniforms, means)
 
@@ -180,82 +187,111 @@ def _learned_by(
         log_weights=info.log_weights,
         importance=info.importance,
         log_likelihood=info.log_likelihood,
+        report=info.report,
         hidden=info.spikes[:, :, : network.n_hidden],
         messages=learner.messages,
     )
 
 
-@described
-class Lessons:
-    """Examples learned one after the other, by one learner: each begins in silence, with the weights of the last.
+class Lesson(NamedTuple):
+    """One example of a batch."""
 
-    It gives what :func:`learn_unchecked` gives, to the bit, but makes the learner only once.
+    inputs: NDArray[Any] | SpikeList  #: (T, n_inputs) of 0/1, or a list of spikes
+    targets: NDArray[Any]  #: (T, n_visible) of 0/1
+    rule: Rule  #: with a step size of its own
+    example: int = 0  #: key of its random draws
+
+
+class Learned(NamedTuple):
+    """What learning from one example of a batch is worth knowing for."""
+
+    log_likelihood: NDArray[np.float64]  #: (T, K)
+    hidden: NDArray[np.bool_]  #: (T, K, n_hidden)
+    report: NDArray[np.float64]  #: (T, K): what the objective makes of the visible spikes
+    visible: NDArray[np.bool_]  #: (T, K, n_visible)
+
+
+class Lessons:
+    """Batches of examples, learned one batch after the other; each example begins in silence.
+
+    All examples of a batch are learned from the same weights and the same means, each online within itself; the changes
+    that they make are added in their order. A batch of one is what :func:`learn` learns, to the bit. The result depends
+    on the batches, never on the number of threads.
 
     Parameters
     ----------
-    network, n_compartments, threads, engine
+    network, n_compartments, seed, engine, objective
         As in :func:`learn`.
     longest
-        Steps of the longest example: what a learner is made for.
+        Steps of the longest example.
+    threads
+        They share out the examples of a batch.
     """
 
     def __init__(
-        self, network: Network, n_compartments: int, longest: int, threads: int = 1, engine: str = "compiled"
+        self,
+        network: Network,
+        n_compartments: int,
+        longest: int,
+        *,
+        seed: int = 0,
+        threads: int = 1,
+        engine: str = "compiled",
+        objective: Objective = LIKELIHOOD,
     ) -> None:
-        self._make = engine_named(engine).learner
-        self.network, self.n_compartments, self.longest, self.threads = network, n_compartments, longest, threads
-        self._learner: Learner | None = None
-        self._rule: type[Rule] | None = None
+        self._engine = engine_named(engine)
+        self.network, self.n_compartments, self.longest = network, n_compartments, longest
+        self.seed, self.threads, self.objective = seed, threads, objective
+        self._batches: Batches | None = None
+        self._kind: type[Rule] | None = None
         self._parameters: Parameters | None = None
 
-    def _told(self) -> dict[str, Any]:
-        return {"network": self.network, "n_compartments": self.n_compartments, "longest": self.longest}
-
     def learn(
-        self,
-        parameters: Parameters,
-        rule: Rule,
-        inputs: NDArray[Any],
-        targets: NDArray[Any],
-        seed: int,
-        example: int,
-        means: TraceMeans | None = None,
-    ) -> LearnResult:
-        """Learn one example; the memory of the parameters may be used for the new ones."""
-        network, K, T = self.network, self.n_compartments, len(inputs)
-        if self._learner is None or self._parameters is not parameters or self._rule is not type(rule):
-            self._learner = self._make(
-                network, parameters, rule, K, steps=self.longest, overwrite=True, threads=self.threads
-            )
-        self._learner.restart(rule, T)
-        uniforms = Uniforms(seed, example, K, network.n_hidden, threads=self.threads).draw(T)
-        result = _learned_by(self._learner, network, inputs, targets, uniforms, means)
-        self._rule, self._parameters = type(rule), result.parameters
-        return result
+        self, parameters: Parameters, batch: Sequence[Lesson], means: TraceMeans | None = None
+    ) -> tuple[Parameters, list[Learned]]:
+        """The parameters after a batch, and what is worth knowing of each example.
+
+        All rules of a batch are of one kind. The next batch may write over the parameters that this one gives.
+        """
+        network, K = self.network, self.n_compartments
+        kind = type(batch[0].rule)
+        if self._batches is None or self._kind is not kind or self._parameters is not parameters:
+            self._batches = self._engine.batches(
+                network, parameters, batch[0].rule, K, steps=self.longest, threads=self.threads,
+                objective=self.objective,
+            )  # fmt: skip
+        drawn = K, network.n_hidden, network.n_visible if self.objective.free else 0
+        examples = [
+            Example(one.inputs, one.targets, one.rule, Uniforms(self.seed, one.example, *drawn)) for one in batch
+        ]
+        infos = self._batches.learn(examples, no_means(network) if means is None else means.value)
+        self._kind, self._parameters = kind, self._batches.parameters
+        h = network.n_hidden
+        return self._parameters, [
+            Learned(info.log_likelihood, info.spikes[:, :, :h], info.report, info.spikes[:, :, h:]) for info in infos
+        ]
 
 
 def _check_state(
-    state: Any, engine: str, network: Network, parameters: Parameters, rule: Rule, n_compartments: int
+    state: Any,
+    engine: str,
+    network: Network,
+    parameters: Parameters,
+    rule: Rule,
+    objective: Objective,
+    n_compartments: int,
 ) -> None:
-    if not isinstance(state, State) or state.engine != engine or not isinstance(state.kept, dict):
+    """Refuse a state of another engine, network, rule, precision or number of compartments."""
+    if not isinstance(state, State) or state.engine != engine:
         raise ConfigError(f"state does not come from the {engine} engine: pass result.state of a call with this engine")
-    if np.ndim(state.log_weights) != 1 or np.ndim(state.neuron_memory) != 2:
-        raise ShapeError(f"log_weights and neuron_memory of the state have lost their shapes: {AS_IT_CAME}")
     if state.n_compartments != n_compartments:
         raise ConfigError(f"state has {state.n_compartments} compartments, but n_compartments is {n_compartments}")
     if state.network != network:
         raise ShapeError("state belongs to another network: pass result.state of a call with this one")
     memory = (rule.processor_memory(n_compartments), rule.neuron_memory)
-    if memory != (np.size(state.processor_memory), np.shape(state.neuron_memory)[1]):
+    if memory != (len(state.processor_memory), state.neuron_memory.shape[1]):
         raise ConfigError("state belongs to another rule: pass result.state of a call with this one")
+    if state.objective_memory.shape != (n_compartments, network.n_visible, objective.unit_memory):
+        raise ConfigError("state belongs to another objective: pass result.state of a call with this one")
     if state.dtype != parameters.dtype:
         raise ConfigError(f"state is {state.dtype} but the parameters are {parameters.dtype}")
-    whole_number("time of the state", state.time, 0)
-    own = {
-        "log_weights": Kept((n_compartments,), np.float64),
-        "processor_memory": Kept((memory[0],), np.float64),
-        "neuron_memory": Kept((network.n_hidden, memory[1]), np.float64),
-        "means": Kept((network.n_inputs, network.synaptic_filter.n_basis), np.float64),
-    }
-    check_arrays({name: getattr(state, name) for name in own}, own)
-    check_arrays(state.kept, engine_named(engine).declared(network, rule, n_compartments, state))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
-from gemsnn.engine.jit import jit
 from gemsnn.errors import ConfigError
 from gemsnn.model import Network
 from gemsnn.model.checks import spike_array
+from gemsnn.model.spike_list import SpikeList
 
 SLOWEST = 1e-3
 """An example moves the means by its share of all examples so far, but at least by this."""
 
 
-@described
 @dataclass(frozen=True, eq=False)
 class TraceMeans:
     """Means over time of the traces of a network's inputs, to be passed to :func:`gemsnn.learn` as ``means``.
@@ -54,7 +52,7 @@ class TraceMeans:
     def after(self, network: Network, inputs: ArrayLike) -> Self:
         """The means after one more example, (T, n_inputs) of 0/1."""
         spikes = spike_array("inputs", inputs, {"T": None, "n_inputs": network.n_inputs})
-        return self.moved(mean_trace(network, spikes))
+        return self.moved(mean_trace(network, SpikeList.from_array(spikes, "inputs")))
 
     def moved(self, mean: NDArray[np.float64]) -> Self:
         """The means after an example whose own mean trace is given."""
@@ -66,25 +64,16 @@ class TraceMeans:
         shape = (network.n_inputs, network.synaptic_filter.n_basis)
         if self.value.shape != shape or not np.isfinite(self.value).all():
             raise ConfigError(f"means have shape {self.value.shape}, but this network needs {shape}, all finite")
+        if self.value.dtype != np.float64:
+            raise ConfigError(f"means are {self.value.dtype}, but float64 is needed")
 
 
-def mean_trace(network: Network, inputs: NDArray[Any]) -> NDArray[np.float64]:
-    """(n_inputs, n_basis): the mean over its T steps of the traces of an example (T, n_inputs), from spikes alone."""
+def mean_trace(network: Network, inputs: SpikeList) -> NDArray[np.float64]:
+    """(n_inputs, n_basis): the mean over its T steps of the traces of an example, from spikes alone."""
     taps = network.synaptic_filter.taps
     # What a spike adds to all later traces, by the number of steps that follow it; none sees it at its own step.
     sums = np.concatenate([np.zeros((len(taps), 1)), np.cumsum(taps, axis=1)], axis=1)
-    total = np.zeros((inputs.shape[1], len(taps)))
-    _add_spikes(np.ascontiguousarray(inputs).view(np.uint8), sums, total)
-    return total / max(len(inputs), 1)
-
-
-@jit()
-def _add_spikes(spikes: Any, sums: Any, total: Any) -> None:
-    T, n = spikes.shape
-    n_basis, longest = sums.shape
-    for t in range(T):
-        seen = min(T - 1 - t, longest - 1)
-        for j in range(n):
-            if spikes[t, j]:
-                for basis in range(n_basis):
-                    total[j, basis] += sums[basis, seen]
+    steps, index = inputs.spikes["step"].astype(np.intp), inputs.spikes["index"].astype(np.intp)
+    following = np.minimum(inputs.n_steps - 1 - steps, sums.shape[1] - 1)
+    total = [np.bincount(index, weights=of_basis[following], minlength=network.n_inputs) for of_basis in sums]
+    return np.stack(total, axis=1) / max(inputs.n_steps, 1)

@@ -8,7 +8,14 @@ from gemsnn.metrics.calibration import (
     reliability,
 )
 from gemsnn.metrics.classification import accuracy
-from gemsnn.metrics.cost import communication, hidden_spikes_per_step
+from gemsnn.metrics.cost import (
+    NetworkCost,
+    StepCost,
+    communication,
+    hidden_spikes_per_step,
+    network_cost,
+    step_cost,
+)
 from gemsnn.metrics.labels import LabelScores, label_scores
 from gemsnn.metrics.van_rossum import van_rossum_distance
 from gemsnn.rules import Communication
@@ -16,7 +23,9 @@ from gemsnn.rules import Communication
 __all__ = [
     "Communication",
     "LabelScores",
+    "NetworkCost",
     "Reliability",
+    "StepCost",
     "accuracy",
     "brier_score",
     "communication",
@@ -24,6 +33,8 @@ __all__ = [
     "hidden_spikes_per_step",
     "label_scores",
     "negative_log_likelihood",
+    "network_cost",
     "reliability",
+    "step_cost",
     "van_rossum_distance",
 ]

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
 from gemsnn.errors import DataError, ShapeError
 from gemsnn.model.checks import whole_number
 
 
-@described
 class Reliability(NamedTuple):
     """Predictions sorted by confidence into bins; means are NaN in empty bins."""
 

@@ -7,11 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
 from gemsnn.errors import DataError, ShapeError
 
 
-@described
 class LabelScores(NamedTuple):
     """Of N examples and C labels."""
 

@@ -59,7 +59,8 @@ MOST = (1 << 63) - 1
 def whole_number(name: str, value: Any, least: int) -> int:
     """An integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= MOST:
-        raise ConfigError(f"{name} must be a whole number of at least {least}, got {shown(value)}")
+        most = " and at most 2^63 - 1" if isinstance(value, int | np.integer) and value > MOST else ""
+        raise ConfigError(f"{name} must be a whole number of at least {least}{most}, got {shown(value)}")
     return int(value)
 
 

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gemsnn.common.described import described
-
 LARGEST = 1e20
 """No weight is larger: sums of them then stay within float32, and beyond 1e4 a neuron can no longer change its mind."""
 LARGEST_INITIAL = 1e6
 """Of initial biases, and of the spread of initial weights."""
 
 
-@described
 @dataclass(frozen=True, eq=False)
 class Parameters:
     """Weights of a network, shared by all compartments. Their dtype (float32 or float64) is the engine's.

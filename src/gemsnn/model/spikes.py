@@ -148,6 +148,16 @@ def log_probability(circuits: Circuits, u: NDArray[Any], spikes: NDArray[Any]) -
     return np.concatenate(parts, axis=-1)
 
 
+def by_neuron(circuits: Circuits, of_units: Array) -> Array:
+    """(..., n) from one number for each unit, as :func:`log_probability` gives it: a circuit's at its first neuron."""
+    each = np.zeros((*of_units.shape[:-1], len(circuits.bernoulli)))
+    n_alone = int(circuits.bernoulli.sum())
+    each[..., circuits.bernoulli] = of_units[..., :n_alone]
+    for number, circuit in enumerate(circuits.competing):
+        each[..., circuit.neurons[0]] = of_units[..., n_alone + number]
+    return each
+
+
 def _with_silence(circuit: Circuit, u: Array) -> Array:
     """(..., m) potentials of the circuit's units, and of its silent state, 0, as the last."""
     potentials: Array = u[..., list(circuit.neurons)]

@@ -6,24 +6,25 @@ the axes' own colours. Names from outside are drawn as they are written, never a
 """
 
 from gemsnn.plot.calibration import probabilities, reliability
-from gemsnn.plot.completions import completion
 from gemsnn.plot.curves import Curve, anytime, curves, learning_curves
 from gemsnn.plot.images import picture, weights
 from gemsnn.plot.matrices import confusion
+from gemsnn.plot.signals import encoding, receptive_fields
 from gemsnn.plot.spikes import raster
 from gemsnn.plot.taps import filters
 
 __all__ = [
     "Curve",
     "anytime",
-    "completion",
     "confusion",
     "curves",
+    "encoding",
     "filters",
     "learning_curves",
     "picture",
     "probabilities",
     "raster",
+    "receptive_fields",
     "reliability",
     "weights",
 ]

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.plot.axes import COLOURS, MARKERS, as_shares, finish, on
 
@@ -30,7 +29,6 @@ SHARES = ("accuracy", "exact_match")
 POSITIVE = ("ece", "nll", "brier", "van_rossum", "hidden_spikes_per_step")
 
 
-@described
 class Curve(NamedTuple):
     """A line through (n,) points, and what to shade around it."""
 

@@ -14,7 +14,7 @@ The push is local: a neuron that fires more often than it should lowers its pote
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from gemsnn.rules.rule import Array, Rule
 
@@ -29,7 +29,7 @@ class Feedback(Rule):
     Parameters
     ----------
     learning_rate, kappa, gamma
-        As every :class:`Rule` has them.
+        As every :class:`Rule` has them; the learning rate follows from the data that it is trained on.
     gain
         How many times as fast hidden neurons learn as visible ones.
     target_rate
@@ -38,6 +38,7 @@ class Feedback(Rule):
         How hard: signal for each spike a step above the target.
     """
 
+    learning_rate: float | None = None
     gain: float = 10.0
     target_rate: float = 0.05
     pressure: float = 3.0
@@ -51,14 +52,12 @@ class Feedback(Rule):
         self.check_not_negative("pressure")
 
     @staticmethod
-    def post(spikes: Array, probability: Array, post: Array) -> None:
-        for i in range(spikes.shape[0]):
-            for k in range(spikes.shape[1]):
-                post[i, k] = probability[i, k] * (1 - probability[i, k])
+    def post(spike: float, probability: float) -> float:
+        return probability * (1 - probability)
 
     @staticmethod
     def broadcast(
-        settings: Array, log_weights: Array, importance: Array, memory: Array, visible: Array, hidden: Array
+        settings: Any, log_weights: Array, importance: Array, memory: Array, visible: Array, hidden: Array
     ) -> None:
         for k in range(len(importance)):
             visible[k] = importance[k]
@@ -66,18 +65,15 @@ class Feedback(Rule):
 
     @staticmethod
     def local(
-        settings: Array, hidden: Array, errors: Array, reach: Array, spikes: Array, memory: Array, signals: Array
+        settings: Any, hidden: Array, errors: Array, reach: Array, spikes: Array, memory: Array, signals: Array
     ) -> None:
-        gain, target_rate, pressure = settings[0], settings[1], settings[2]
-        n, K = signals.shape
-        for i in range(n):
-            fired = 0.0
-            for k in range(K):
-                fired += 1.0 if spikes[i, k] else 0.0
-            memory[i, 0] = RATE_MEMORY * memory[i, 0] + (1 - RATE_MEMORY) * fired / K
-            push = pressure * max(memory[i, 0] - target_rate, 0.0)
-            for k in range(K):
-                total = 0.0
-                for c in range(errors.shape[1]):
-                    total += errors[k, c] * reach[i, c]
-                signals[i, k] = hidden[k] * (gain * total - push)
+        K, fired = len(signals), 0.0
+        for k in range(K):
+            fired += 1.0 if spikes[k] else 0.0
+        memory[0] = RATE_MEMORY * memory[0] + (1 - RATE_MEMORY) * fired / K
+        push = settings.pressure * max(memory[0] - settings.target_rate, 0.0)
+        for k in range(K):
+            error = 0.0
+            for c in range(len(reach)):
+                error += errors[k, c] * reach[c]
+            signals[k] = hidden[k] * (settings.gain * error - push)

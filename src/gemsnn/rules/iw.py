@@ -1,7 +1,8 @@
-r"""IW: the importance-weighted bound L = log (1/K) sum_k exp(v^k).
+r"""IW: the importance-weighted bound L = log (1/K) sum_k exp(beta v^k).
 
-visible signal   w^k                                                          w = SoftMax(v)
-hidden signal    leave-one-out:  L - L^{-k},  where in L^{-k} exp(v^k) is replaced by exp of the mean of the other v
+visible signal   beta w^k                                                     w = SoftMax(beta v)
+hidden signal    leave-one-out:  L - L^{-k},  where in L^{-k} exp(beta v^k) is replaced by exp of the mean of the other
+                                beta v
                  a number:       L - b,       b <- baseline b + (1 - baseline) L  before use
                  None:           L
 post             spike - probability
@@ -11,13 +12,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-import numpy as np
+from gemsnn.rules.rule import Array, Rule, leaving_one_out
 
-from gemsnn.rules.rule import Array, Rule
 
-_LEAVE_ONE_OUT = -1.0
+class Settings(NamedTuple):
+    """What is compiled."""
+
+    leaves_one_out: bool
+    has_running_mean: bool
+    memory: float  # of the running mean
+    beta: float
 
 
 @dataclass(frozen=True)
@@ -32,58 +38,64 @@ class IW(Rule):
         What the bound is compared with to make the hidden neurons' signal: ``"leave-one-out"``, what it would be
         without the compartment (with K = 1 hidden neurons then do not learn); a number in [0, 1), the memory of its
         running mean; None, nothing.
+    beta
+        Factor on v within the bound; with rewards, beta v takes the place of a log-probability.
     """
 
     baseline: Literal["leave-one-out"] | float | None = "leave-one-out"
+    beta: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_not_negative("beta")
         if self.baseline is not None and self.baseline != "leave-one-out":
             allowed = "be 'leave-one-out', lie in [0, 1), or be None"
             self.check_number("baseline", allowed, lambda value: 0 <= value < 1)
 
-    def numbers(self) -> tuple[float, ...]:
-        if self.baseline == "leave-one-out":
-            return (_LEAVE_ONE_OUT,)
-        return (math.nan if self.baseline is None else float(self.baseline),)
+    def settings(self) -> Settings:
+        if self.baseline is None or self.baseline == "leave-one-out":
+            return Settings(self.baseline is not None, False, 0.0, self.beta)
+        return Settings(False, True, self.baseline, self.beta)
 
     def processor_memory(self, n_compartments: int) -> int:
         return 1
 
     @staticmethod
     def broadcast(
-        settings: Array, log_weights: Array, importance: Array, memory: Array, visible: Array, hidden: Array
+        settings: Any, log_weights: Array, importance: Array, memory: Array, visible: Array, hidden: Array
     ) -> None:
-        baseline, K = settings[0], len(log_weights)
-        highest = log_weights[0]
+        K, beta = len(log_weights), settings.beta
+        highest = beta * log_weights[0]
         for k in range(1, K):
-            highest = max(highest, log_weights[k])
+            highest = max(highest, beta * log_weights[k])
         total, mean = 0.0, 0.0
         for k in range(K):
-            total += math.exp(log_weights[k] - highest)
-            mean += log_weights[k] / K
+            total += math.exp(beta * log_weights[k] - highest)
+            mean += beta * log_weights[k] / K
         bound = highest + math.log(total / K)
-        if baseline >= 0:
-            memory[0] = baseline * memory[0] + (1 - baseline) * bound
+        if settings.has_running_mean:
+            memory[0] = settings.memory * memory[0] + (1 - settings.memory) * bound
         for k in range(K):
-            visible[k] = importance[k]
-            if baseline != _LEAVE_ONE_OUT:  # NaN: no baseline at all
-                hidden[k] = bound - (0.0 if np.isnan(baseline) else memory[0])
+            visible[k] = beta * importance[k]
+            if not settings.leaves_one_out:
+                hidden[k] = bound - memory[0]  # 0 without a running mean
             elif K == 1:
                 hidden[k] = 0.0
             else:
-                others = (mean * K - log_weights[k]) / (K - 1)
+                others = (mean * K - beta * log_weights[k]) / (K - 1)
                 top = max(highest, others)
                 without = math.exp(others - top)
                 for other in range(K):
                     if other != k:
-                        without += math.exp(log_weights[other] - top)
+                        without += math.exp(beta * log_weights[other] - top)
                 hidden[k] = bound - (top + math.log(without / K))
 
-    def refuse(self, n_compartments: int) -> str | None:
-        if self.baseline == "leave-one-out" and n_compartments == 1:
-            return "baseline = 'leave-one-out' compares compartments; use 2 or more, or another baseline"
-        return None
+    @property
+    def sharpness(self) -> float:
+        return self.beta
+
+    def refuse(self, n_compartments: int, free: bool = False, shared: bool = False) -> str | None:
+        return leaving_one_out(n_compartments, shared) if self.baseline == "leave-one-out" else None
 
     def messages(self, visible: Array, hidden: Array) -> tuple[Array, Array]:
         # Without leaving one out the signal is the same for all compartments.

@@ -9,13 +9,15 @@ rule says
 
 * ``post``: the factor of a hidden neuron. A visible neuron's is its error, spike - probability;
 * ``broadcast``: what the central processor sends to visible and to hidden neurons, from the log-weights
-  v^k <- kappa v^k + log p(visible spikes) and their SoftMax, the importance weights; these are the learning signals;
+  v^k <- kappa v^k + r^k, where r^k is what the visible neurons report (``objectives/``; in the paper, log p(visible
+  spikes)), and their SoftMax, the importance weights; these are the learning signals;
 * ``local`` (only where each hidden neuron makes a signal of its own out of what it is sent and of what comes back
   through its synapses onto visible neurons);
 * ``messages``: which of these numbers really travel, and so what learning costs in communication.
 
 The three functions are plain functions of numbers and arrays, written in the part of Python that Numba compiles (loops,
-arithmetic, ``math``): the reference engine calls them as they are, the compiled engine compiles them.
+arithmetic, ``math``): the reference engine calls them as they are, the compiled engine compiles them, once for all
+settings. They read the rule's settings by name, from the named tuple that ``settings()`` returns.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemsnn.common.named_numbers import named_numbers
 from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 from gemsnn.model import Network
@@ -50,21 +53,23 @@ class Rule:
     Parameters
     ----------
     learning_rate
-        Step size eta.
+        Step size eta. None: training measures one on the data that it is given; :func:`gemsnn.learn` and
+        :class:`gemsnn.Stream`, which see one step after the other, need a number.
     kappa
-        Memory of the log-weights, in (0, 1].
+        Memory of the log-weights, in [0, 1].
     gamma
         Memory of the eligibility, in (0, 1].
     """
 
-    learning_rate: float = 1e-3
+    learning_rate: float | None = 1e-3
     kappa: float = 0.9
     gamma: float = 0.9
 
     def __post_init__(self) -> None:
-        self.check_not_negative("learning_rate")
-        for name in ("kappa", "gamma"):
-            self.check_number(name, "lie in (0, 1]", lambda value: 0 < value <= 1)
+        if self.learning_rate is not None:
+            self.check_not_negative("learning_rate")
+        self.check_number("kappa", "lie in [0, 1]", lambda value: 0 <= value <= 1)
+        self.check_number("gamma", "lie in (0, 1]", lambda value: 0 < value <= 1)
 
     def check_not_negative(self, name: str) -> None:
         """Refuse a setting that is not a finite number of at least 0."""
@@ -81,39 +86,50 @@ class Rule:
             raise ConfigError(f"{name} must {allowed}, got {shown(value)}")
         object.__setattr__(self, name, float(value))
 
+    @property
+    def step_size(self) -> float:
+        """The learning rate where a number is needed."""
+        if self.learning_rate is None:
+            raise ConfigError(
+                f"learning_rate of {type(self).__name__} is not given, and only training can measure it on its data: "
+                f"give a number, such as {type(self).__name__}(learning_rate=1e-3)"
+            )
+        return self.learning_rate
+
     # ---- the three factors ------------------------------------------------------------------------------------------
 
     @staticmethod
-    def post(spikes: Array, probability: Array, post: Array) -> None:
-        """Write post factors of hidden neurons, from their spikes and probabilities: by default the errors.
-
-        Element by element: the arrays are tables of some neurons in some compartments, either of them first.
-        """
-        for i in range(spikes.shape[0]):
-            for k in range(spikes.shape[1]):
-                post[i, k] = spikes[i, k] - probability[i, k]
+    def post(spike: float, probability: float) -> float:
+        """The post factor of a hidden neuron, from its spike (1 or 0) and probability: by default the error."""
+        return spike - probability
 
     @staticmethod
     def broadcast(
-        settings: Array, log_weights: Array, importance: Array, memory: Array, visible: Array, hidden: Array
+        settings: Any, log_weights: Array, importance: Array, memory: Array, visible: Array, hidden: Array
     ) -> None:
         """Write the signals of visible and of hidden neurons, (K,) each, from log-weights and importance, (K,) each.
 
-        ``settings`` are the numbers of :meth:`numbers`; ``memory`` is the processor's own, zeros before the first step.
+        ``settings`` are those of :meth:`settings`; ``memory`` (:meth:`processor_memory`,) is the processor's own, zeros
+        before the first step.
         """
         raise NotImplementedError
 
     local: ClassVar[Any] = None
-    """None, or a function (settings, hidden, errors, reach, spikes, memory, signals) that writes the (n, K) signals of
-    n hidden neurons: from what each is sent, ``hidden`` (K,); the visible neurons' ``errors`` (K, n_visible); the sums
-    over bases of the weights by which it reaches them, ``reach`` (n, n_visible); its ``spikes`` (n, K) of this step;
-    and ``memory`` (n, neuron_memory), each neuron's own, zeros before the first step."""
+    """None, or a function (settings, hidden, errors, reach, spikes, memory, signals) that writes the ``signals`` (K,)
+    of one hidden neuron: from what it is sent, ``hidden`` (K,); the visible neurons' ``errors`` (K, n_visible); the
+    sums over bases of the weights by which it reaches them, ``reach`` (n_visible,); its ``spikes`` (K,) of this step,
+    booleans; and its own ``memory`` (neuron_memory,), zeros before the first step. Errors, reach and signals have the
+    weights' precision, all other numbers are float64."""
 
     # ---- what it needs ----------------------------------------------------------------------------------------------
 
-    def numbers(self) -> tuple[float, ...]:
-        """The rule's own settings, in the order of its fields, as the functions above get them."""
-        return tuple(float(getattr(self, field.name)) for field in own_fields(type(self)))
+    def settings(self) -> Any:
+        """What the functions above can read of the rule: a named tuple of floats, ints and bools.
+
+        By default all fields by their names, but for the learning rate, by which engines multiply. A rule with
+        fields of other types, such as None for "no baseline", returns a named tuple of its own.
+        """
+        return named_numbers(self, leave_out=("learning_rate",))
 
     def processor_memory(self, n_compartments: int) -> int:
         """How many numbers the central processor remembers from step to step, besides the log-weights."""
@@ -122,8 +138,17 @@ class Rule:
     neuron_memory: ClassVar[int] = 0
     """How many numbers each hidden neuron remembers for :attr:`local`."""
 
-    def refuse(self, n_compartments: int) -> str | None:
-        """Why hidden neurons could not learn with so many compartments; None if they can."""
+    @property
+    def sharpness(self) -> float:
+        """beta: the importance weights are SoftMax(beta v)."""
+        return 1.0
+
+    def refuse(self, n_compartments: int, free: bool = False, shared: bool = False) -> str | None:
+        """Why neurons could not learn with so many compartments; None if they can.
+
+        Hidden neurons; with ``free``, where visible neurons draw their own spikes, visible ones too; with ``shared``,
+        from a reward that is the same for all compartments.
+        """
         return None
 
     # ---- what it costs ----------------------------------------------------------------------------------------------
@@ -140,6 +165,15 @@ class Rule:
         sent = to_visible.size * network.n_visible + to_hidden.size * network.n_hidden
         reaching = network.topology.mask[network.n_hidden :, network.n_inputs : network.n_inputs + network.n_hidden]
         return Communication(K * units, sent, 0 if self.local is None else K * int(reaching.sum()))
+
+
+def leaving_one_out(n_compartments: int, shared: bool) -> str | None:
+    """Why a baseline that is made of the other compartments would teach nothing; None if it would."""
+    if n_compartments == 1:
+        return "baseline = 'leave-one-out' compares compartments; use 2 or more, or another baseline"
+    if shared:
+        return "baseline = 'leave-one-out': a reward that all compartments share makes the signal 0; use a number"
+    return None
 
 
 def own_fields(rule: type[Rule]) -> list[Any]:

@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from gemsnn.common.described import described
+from gemsnn.common.splits import group_share
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.inference import AnytimePrediction, Guarantee, calibrate, predict_anytime, recording_key
-from gemsnn.inference.guarantee import checkpoints_of
+from gemsnn.inference.guarantee import affordable, checkpoints_of
 from gemsnn.model import Network, Parameters
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import batches
+from gemsnn.training.partition import groups_of
 from gemsnn.training.randomness import Purpose, shuffled
 
 SplitName = Literal["train", "test"]
 
 
-@described
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A guarantee and where it comes from.
@@ -50,6 +50,16 @@ class Calibration:
     about: dict[str, Any] = field(default_factory=dict)
 
 
+def keys_of(examples: Examples, indices: NDArray[np.intp], n_inputs: int) -> NDArray[np.uint64]:
+    """Keys, in ascending order, of all recordings but silent ones, which are no sign that one was seen before."""
+    found = []
+    for index in indices.tolist():
+        spikes = examples.load(index)[0]
+        if len(spikes.spikes):
+            found.append(recording_key(spikes.to_array(n_inputs)))
+    return np.unique(np.array(found, dtype=np.uint64))
+
+
 class HeldOut(NamedTuple):
     """Examples to calibrate on."""
 
@@ -59,7 +69,9 @@ class HeldOut(NamedTuple):
 
 
 def held_out(data: Data | Examples, learned_from: str | None, split: SplitName, share: float, seed: int) -> HeldOut:
-    """A random share of examples, or of a split of data; what the model learned from is refused where that is known.
+    """A random share of examples, or of a split of data; of examples with groups, whole groups.
+
+    What the model learned from is refused where that is known.
 
     ``learned_from`` is the fingerprint of the data that the model was trained on, None if it is not known.
     """
@@ -73,10 +85,15 @@ def held_out(data: Data | Examples, learned_from: str | None, split: SplitName, 
         data, name = both.test if split == "test" else both.train, f"{name}: the {split} split"
     if not len(data):
         raise DataError(f"{name} is empty, so there is nothing to calibrate on")
+    about |= {"of": len(data)}
+    groups = groups_of(data)
+    if groups is not None:
+        indices = np.flatnonzero(group_share(groups, share, lambda _, n: shuffled(n, seed, Purpose.CALIBRATE)))
+        return HeldOut(data, indices, {**about, "groups": len(np.unique(groups[indices]))})
     # A plain random share, not the same of each class: then every recording is as likely to be in it as any other.
     order = shuffled(len(data), seed, Purpose.CALIBRATE)
     indices = np.sort(order[: max(1, round(share * len(data)))])
-    return HeldOut(data, indices, {**about, "of": len(data)})
+    return HeldOut(data, indices, about)
 
 
 def _refuse_what_was_learned(data: Data, name: str, learned_from: str | None, split: SplitName) -> None:
@@ -104,57 +121,57 @@ def calibrated(
     *,
     seed: int,
     threads: int,
+    learned: NDArray[np.uint64] | None = None,
+    **known: Any,
 ) -> Calibration:
-    """Thresholds from held-out examples; ``checkpoints`` that are only counted are spread over ``n_steps``."""
+    """Thresholds from held-out examples; ``checkpoints`` that are only counted are spread over ``n_steps``.
+
+    ``learned`` are the keys of the recordings that the model knows, if that is known: those are refused.
+    ``known`` is what :meth:`gemsnn.training.Model.knows` of the decoder.
+    """
     labels = one_class_each(found.examples)[found.indices]
-    steps = checkpoints_of(checkpoints, n_steps)
-    answers, keys = _run(network, parameters, found, decoder, seed, threads)
+    steps = checkpoints_of(affordable(checkpoints, alpha, len(labels)), n_steps)
+    answers, keys = _run(network, parameters, found, decoder, seed, threads, known=known)
+    same = 0 if learned is None else int(np.isin(keys, learned).sum())
+    if same:
+        raise DataError(
+            f"{same} of the {len(keys)} recordings were learned from, or chose the model, so that they say nothing of "
+            "recordings to come: calibrate on others"
+        )
     guarantee = calibrate(answers, labels, alpha, steps)
     return Calibration(guarantee, decoder, np.unique(keys), found.about)
 
 
-def measure_sets(
-    network: Network,
-    parameters: Parameters,
+def figures_of_sets(
     calibration: Calibration,
-    examples: Examples,
-    indices: NDArray[np.intp],
-    *,
+    answers: Sequence[AnytimePrediction],
+    keys: NDArray[np.uint64],
+    labels: NDArray[np.int64],
     size: int = 1,
-    seed: int = 0,
-    threads: int = 1,
 ) -> dict[str, Any]:
     """What the sets are worth on examples that were not calibrated on, stopped at ``size`` classes; JSON values.
 
-    ``coverage`` is the share of sets that hold the true class when they stop, with its 95 % interval (Clopper and
-    Pearson); ``calibrated_on`` counts the examples left out because they were calibrated on.
+    ``keys`` are those of the recordings that are answered. ``coverage`` is the share of sets that hold the true class
+    when they stop, with its 95 % interval (Clopper and Pearson); ``calibrated_on`` counts the examples left out because
+    they were calibrated on.
     """
-    labels, guarantee = one_class_each(examples), calibration.guarantee
-    known = set(calibration.keys.tolist())
-    kept = np.array([i for i in indices if recording_key(examples[int(i)]) not in known], dtype=np.intp)
+    guarantee, kept = calibration.guarantee, np.flatnonzero(~np.isin(keys, calibration.keys))
     result: dict[str, Any] = {
         "alpha": guarantee.alpha,
         "size": size,
         "checkpoints": list(guarantee.checkpoints),
         "recordings": guarantee.n_recordings,
         "examples": len(kept),
-        "calibrated_on": int(len(indices) - len(kept)),
+        "calibrated_on": len(keys) - len(kept),
     }
     if not len(kept):
         return result
-    answers, _ = _run(network, parameters, HeldOut(examples, kept, {}), calibration.decoder, seed, threads)
-    return result | figures_of_sets(guarantee, answers, labels[kept], size)
-
-
-def figures_of_sets(
-    guarantee: Guarantee, answers: Sequence[AnytimePrediction], labels: NDArray[np.int64], size: int = 1
-) -> dict[str, Any]:
-    """Coverage, sizes, and what was saved."""
+    answers, labels = [answers[i] for i in kept.tolist()], labels[kept]
     found = guarantee.stop(answers, size)
     holds = found.members[np.arange(len(labels)), labels]
     interval = binomtest(int(holds.sum()), len(holds)).proportion_ci(0.95)
     lengths = np.array([len(one.classes) for one in answers])
-    return {
+    return result | {
         "coverage": float(holds.mean()),
         "interval": [float(interval.low), float(interval.high)],
         "mean_size": float(found.sizes.mean()),
@@ -176,15 +193,23 @@ def one_class_each(examples: Examples) -> NDArray[np.int64]:
 
 
 def _run(
-    network: Network, parameters: Parameters, found: HeldOut, decoder: DecoderSettings, seed: int, threads: int
-) -> tuple[list[AnytimePrediction], NDArray[np.uint64]]:
+    network: Network,
+    parameters: Parameters,
+    found: HeldOut,
+    decoder: DecoderSettings,
+    seed: int,
+    threads: int,
+    known: dict[str, Any] | None = None,
+) -> tuple[list[Any], NDArray[np.uint64]]:
     """Answers after every step and key of each example."""
     answers: list[Any] = [None] * len(found.indices)
     keys = np.zeros(len(found.indices), dtype=np.uint64)
-    for places, batch in batches(found.examples, found.indices):
+    for places, batch, _ in batches(found.examples, found.indices, network.n_inputs):
+        keys[places] = [recording_key(one) for one in batch]
         new = predict_anytime(
-            network, parameters, list(batch), decoder.compartments, decoder=decoder.kind, seed=seed, threads=threads
-        )
-        for place, one, answer in zip(places, batch, new, strict=True):
-            answers[place], keys[place] = answer, recording_key(one)
+            network, parameters, list(batch), decoder.compartments, decoder=decoder.kind, seed=seed,
+            keys=keys[places].tolist(), threads=threads, **(known or {}),
+        )  # fmt: skip
+        for place, answer in zip(places, new, strict=True):
+            answers[place] = answer
     return answers, keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from gemsnn.training.trainer import Progress, TrainingState
 
 FORMAT, VERSION = "gemsnn checkpoint", 2
 KEEP = 2
+_NAME = re.compile(r"(\d{12}|[1-9]\d{12,})\.safetensors", re.ASCII)
 _FIELDS = ("synaptic", "somatic", "bias")
 
 
@@ -44,13 +46,17 @@ class Checkpoints:
         self.directory = directory
 
     def paths(self) -> list[Path]:
-        """Newest first."""
-        return sorted(self.directory.glob("[0-9]*.safetensors"), reverse=True)
+        """Newest first; a file of any other name is not ours, and is never touched."""
+        return sorted(
+            (path for path in self.directory.glob("*.safetensors") if _NAME.fullmatch(path.name)), reverse=True
+        )
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, then remove all but the last two."""
         state = checkpoint.state
         header = {**checkpoint._asdict(), "state": asdict(state.progress)}
+        if state.means is not None:
+            header["examples_of_means"] = state.means.count
         with writing(self.directory):
             self.directory.mkdir(exist_ok=True)
         write_tensors(
@@ -90,14 +96,15 @@ def _read(path: Path) -> Checkpoint:
     header, tensors = read_tensors(path, FORMAT, VERSION)
     if header["version"] < VERSION:
         raise CheckpointError(
-            f"{path}: written by gemsnn 0.1, whose runs this version cannot go on with; its models can still be used, "
-            "or start anew in another directory"
+            f"{path}: written by gemsnn 0.1, whose runs this version cannot resume; start anew in another directory"
         )
     try:
         check_fields(header, CheckpointHeader)
         progress = Progress(**header["state"])
         total = _parameters("weight_sum", tensors) if progress.averaged else None
-        means = TraceMeans(tensors["means"], progress.position) if "means" in tensors else None
+        count = header.get("examples_of_means")
+        count = progress.position if count is None else count
+        means = TraceMeans(tensors["means"], count) if "means" in tensors else None
         state = TrainingState(_parameters("parameters", tensors), progress, total, means)
         for name in tensors.keys() - _tensors(state).keys():
             raise FormatError(f"{shown(name)} does not belong here")

@@ -28,6 +28,8 @@ def is_the_last(figures: Mapping[str, Any] | None, by: str | None) -> bool:
 
 
 def _worth(figures: Mapping[str, Any], by: str | None) -> tuple[float, ...]:
+    if by == "van_rossum" and by in figures:
+        return (-figures[by],)
     if by == "log_likelihood" or "accuracy" not in figures:
         return (figures["log_likelihood"],)
     return (-figures["nll"],) if by == "nll" else (figures["accuracy"], -figures["nll"])

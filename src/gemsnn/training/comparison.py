@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from gemsnn import plot
-from gemsnn.common.described import described
 from gemsnn.common.page import caption, escape, page, section, table
 from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, DataError, GemsnnError
@@ -27,7 +26,6 @@ NOT_COMPARED = ("threads", "checkpoint_seconds")
 MOST_LINES = 8  # of curves that can be told apart
 
 
-@described
 @dataclass(frozen=True)
 class ComparedRun:
     """A run, or what is wrong with it."""
@@ -62,7 +60,6 @@ class ComparedRun:
         return int((self.record or {}).get("position", 0))
 
 
-@described
 @dataclass(frozen=True)
 class Comparison:
     """Runs in an order, and the settings in which they differ."""

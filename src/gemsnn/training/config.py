@@ -10,10 +10,10 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from numbers import Real
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from pydantic import (
@@ -29,25 +29,33 @@ from pydantic import (
 )
 
 from gemsnn.common import memory
-from gemsnn.common.described import described
 from gemsnn.common.files import read_regular
 from gemsnn.common.kinds import from_table, merged
 from gemsnn.common.validation import complaint
 from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
-from gemsnn.inference.decoders import DECODERS
+from gemsnn.inference.decoders import Decoder, as_decoder
 from gemsnn.model import Exponential, Filter, Network, Parameters, RaisedCosine
-from gemsnn.model.checks import one_of
 from gemsnn.model.filters import FILTERS
 from gemsnn.model.network import Readout, readout_circuits
 from gemsnn.model.parameters import LARGEST_INITIAL
 from gemsnn.model.topologies import TOPOLOGIES, FullyConnected, Graph
+from gemsnn.objectives import OBJECTIVES, Likelihood, Objective
 from gemsnn.rules import GEM, RULES, Feedback, Rule
-from gemsnn.training.choice import FEWEST_TO_CHOOSE, criterion
+from gemsnn.training.schedule import Decay, Schedule
 
 
 class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _truth_values_are_no_numbers(cls, values: Any) -> Any:
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            field = cls.model_fields.get(name)
+            if isinstance(value, bool) and field and bool not in (field.annotation, *get_args(field.annotation)):
+                raise ValueError(f"{name} = {str(value).lower()}: true or false is not a value for it")
+        return values
 
 
 def _reader(name: str, part: type[Any], kinds: Mapping[str, type[Any]], default: str) -> BeforeValidator:
@@ -61,13 +69,35 @@ def rule_table(rule: Rule) -> dict[str, Any]:
     return {"kind": kinds.get(type(rule), type(rule).__name__), **asdict(rule)}
 
 
+def objective_table(objective: Objective) -> dict[str, Any]:
+    """An objective as a table with a kind; one of one's own goes by the name of its class."""
+    kinds = {kind: name for name, kind in OBJECTIVES.items()}
+    return {"kind": kinds.get(type(objective), type(objective).__name__), **asdict(objective)}
+
+
 _as_table = PlainSerializer(lambda part: part.settings())
 SynapticFilter = Annotated[InstanceOf[Filter], _reader("synaptic_filter", Filter, FILTERS, "raised-cosine"), _as_table]
 SomaticFilter = Annotated[InstanceOf[Filter], _reader("somatic_filter", Filter, FILTERS, "raised-cosine"), _as_table]
 GraphSetting = Annotated[InstanceOf[Graph], _reader("topology", Graph, TOPOLOGIES, "fully-connected"), _as_table]
 RuleSetting = Annotated[InstanceOf[Rule], _reader("rule", Rule, RULES, "feedback"), PlainSerializer(rule_table)]
-Decoder = Annotated[str, AfterValidator(lambda kind: one_of("decoder", kind, tuple(DECODERS)))]
-Criterion = Literal["accuracy", "nll", "log_likelihood"]
+ObjectiveSetting = Annotated[
+    InstanceOf[Objective],
+    _reader("objective", Objective, OBJECTIVES, "likelihood"),
+    PlainSerializer(objective_table),
+]
+
+
+def _decoder(value: Any) -> Any:
+    """The name of a listed decoder, or a decoder of the user's own."""
+    return value if as_decoder(value) is value else str(value)
+
+
+def decoder_name(decoder: str | Decoder) -> str:
+    return decoder if isinstance(decoder, str) else decoder.name
+
+
+DecoderSetting = Annotated[Any, AfterValidator(_decoder), PlainSerializer(decoder_name)]
+Criterion = Literal["accuracy", "nll", "log_likelihood", "van_rossum"]
 Compartments = Annotated[int, Field(ge=1, le=1024)]
 Count = Annotated[int, Field(ge=1, le=10**15)]
 Initial = Annotated[float, Field(ge=-LARGEST_INITIAL, le=LARGEST_INITIAL)]
@@ -87,46 +117,45 @@ def _class_weight(value: Any) -> ClassWeight:
     return None if value is None else "balanced"
 
 
-EXAMPLES_SHOWN, FEWEST_EPOCHS = 500, 16
-"""Where epochs are not given: examples shown, times the square root of how many there are; and the least."""
-MOST_EVALUATIONS = 20
-"""Where it is not said when to evaluate."""
-
-
 class DecoderSettings(_Settings):
     """A way to read a class out of the network."""
 
-    kind: Decoder = "vote"
+    kind: DecoderSetting = "vote"
     """vote: majority over compartments; likelihood: the model's own posterior; per-step: averaged over time."""
     compartments: Compartments = 1
     """Compartments that run at inference."""
 
+    @property
+    def name(self) -> str:
+        """Of the decoder."""
+        return decoder_name(self.kind)
 
-@described
-class TrainingConfig(_Settings):
-    """Settings of a training run. Impossible values are a ``ConfigError`` that names the field and what is allowed.
 
-    Examples
-    --------
-    >>> TrainingConfig.make(n_hidden=50, rule={"gain": 5}).rule
-    Feedback(learning_rate=0.001, kappa=0.9, gamma=0.9, gain=5.0, target_rate=0.05, pressure=3.0)
-    >>> TrainingConfig.make(preset="paper").rule
-    GEM(learning_rate=0.001, kappa=0.9, gamma=0.9, centred=False)
-    >>> TrainingConfig.make(epochs=0)
-    Traceback (most recent call last):
-    ...
-    gemsnn.errors.ConfigError: epochs = 0: must be a whole number (or left out), >= 1 and <= 1000000000
+class SettingsGroup(_Settings):
+    """Settings that :class:`gemsnn.SpikingClassifier` takes together.
+
+    Calling it gives a copy with changes: ``ScheduleSettings()(epochs=5)``.
     """
 
-    # ---- what it sees
-    merge_polarities: bool = False
-    """Whether a pixel's ON and OFF events are one input, as in the paper, where the data are recordings."""
+    @classmethod
+    def of_preset(cls, preset: str) -> Self:
+        """What a preset makes of them."""
+        values = preset_values(preset)
+        return cls(**{name: values[name] for name in cls.model_fields if name in values})
 
-    # ---- the network and where it starts
-    n_hidden: int = Field(default=200, ge=0, le=100_000)
-    """Hidden neurons."""
+    def __call__(self, **changes: Any) -> Self:
+        whole = TrainingConfig.make(**{name: getattr(self, name) for name in type(self).model_fields})
+        changed = whole.changed(**changes)
+        return type(self)(**{name: getattr(changed, name) for name in type(self).model_fields})
+
+
+class NetworkSettings(SettingsGroup):
+    """How the network is built, and where it starts."""
+
     topology: GraphSetting = FullyConnected()
     """How they are connected: fully-connected, layers (with sizes), random (with density), or a graph file."""
+    grid: tuple[Side, Side] | None = None
+    """Rows and columns that the inputs lie on, for shift; not given: those of the prepared file, none for arrays."""
     readout: Readout | None = None
     """bernoulli, or winner-take-all (one visible neuron spikes a step); not given: the latter for classes only."""
     synaptic_filter: SynapticFilter = Exponential(time_constants=(2.0, 10.0, 80.0), duration=80)
@@ -143,51 +172,83 @@ class TrainingConfig(_Settings):
     """Spread of the initial potentials that the synapses cause."""
     initial_uniform: float | None = Field(default=None, ge=0)
     """Draw all initial weights and biases from - to + this instead, as the paper's first author does in public code."""
+    dtype: Literal["float32", "float64"] = "float32"
+    """Precision of the weights."""
 
-    # ---- the rule
-    n_compartments: Compartments = 1
-    """Compartments K while learning."""
-    rule: RuleSetting = Feedback()
-    """How the network learns: one of gemsnn.rules.RULES by its kind, and its settings."""
-    mean_free: bool = True
-    """Whether it learns from the traces of its inputs less their means (gemsnn.TraceMeans)."""
 
-    # ---- how long, and how the step size changes
+class ScheduleSettings(SettingsGroup):
+    """How long and in which steps a network learns, and which model is kept."""
+
     epochs: int | None = Field(default=None, ge=1, le=10**9)
     """Passes over the training examples; not given: 500 / sqrt(examples), at least 16: 50 for 100, 22 for 500."""
+    batch_size: int = Field(default=1, ge=1, le=1024)
+    """Examples learned from the same weights, their changes added; 1: one after the other, as in the paper."""
     max_time_samples: Count | None = None
     """Stop after the example that reaches so many time steps, if that comes before the last epoch's end."""
-    learning_rate_schedule: Literal["constant", "linear", "cosine"] = "cosine"
+    learning_rate_schedule: Decay = "cosine"
     """How the step size falls from the rule's to learning_rate_floor over the run."""
     learning_rate_floor: float = Field(default=0.0, ge=0, le=1)
     """Share of the rule's step size that is left at the end of a linear or cosine schedule."""
     average_last: float = Field(default=0.2, ge=0, le=1)
     """Share of the run, at its end, whose weights are averaged to give the model; 0 takes the last weights."""
-    class_weight: Annotated[ClassWeight, BeforeValidator(_class_weight)] = None
-    """Factor on the step size for examples of a class, a table by its name; or balanced, so that rare classes count."""
+    mean_free: bool = True
+    """Whether it learns from the traces of its inputs less their means (gemsnn.TraceMeans)."""
     shift: int | None = Field(default=None, ge=0, le=1 << 15)
     """Pixels by which examples move at most, each time they are learned; not given: 2 on grids of 16 x 16 or more."""
-    grid: tuple[Side, Side] | None = None
-    """Rows and columns that the inputs lie on, for shift; not given: those of the prepared file, none for arrays."""
-
-    # ---- evaluation and the choice of the model
+    nothing_share: float | None = Field(default=None, ge=0, le=1)
+    """Share of examples followed by a lesson about nothing (noise, silence); not given: a quarter for classes."""
     validation_fraction: float = Field(default=0.1, ge=0, lt=1)
     """Share of each class's training examples held out for validation; 0 holds out none."""
     eval_every: Count | None = None
     """Time steps between evaluations; not given: once an epoch, 20 times at most. There is always one at the end."""
-    eval_at: tuple[Count, ...] = ()
-    """Time steps after which to evaluate, in place of eval_every. There is always one at the end."""
-    validation_limit: Count | None = None
-    """Evaluate on at most so many validation examples."""
-    test_limit: int | None = Field(default=None, ge=0, le=10**15)
-    """Evaluate on at most so many test examples while training; 0 for none."""
     select_by: Criterion | None = None
     """What makes a model the best; not given, nor patience: accuracy, or the last, with under 50 held-out examples."""
     patience: Annotated[int, Field(ge=0, le=10**18)] | None = None
     """Stop after so many evaluations without a better one, 0: never; not given: a third, if validation is not small."""
+    calibrate: bool = True
+    """Whether held-out examples, at the end, calibrate its probabilities and tell how usual a recording is."""
 
-    # ---- reading out
-    decoder: Decoder = "per-step"
+
+class TrainingConfig(ScheduleSettings, NetworkSettings):
+    """Settings of a training run. Impossible values are a ``ConfigError`` that names the field and what is allowed.
+
+    Examples
+    --------
+    >>> TrainingConfig.make(n_hidden=50, rule={"gain": 5}).rule
+    Feedback(learning_rate=None, kappa=0.9, gamma=0.9, gain=5.0, target_rate=0.05, pressure=3.0)
+    >>> TrainingConfig.make(preset="paper").rule
+    GEM(learning_rate=0.001, kappa=0.9, gamma=0.9, centred=False, beta=1.0)
+    >>> TrainingConfig.make(epochs=0)
+    Traceback (most recent call last):
+    ...
+    gemsnn.errors.ConfigError: epochs = 0: must be a whole number (or left out), >= 1 and <= 1000000000
+    """
+
+    merge_polarities: bool = False
+    """Whether a pixel's ON and OFF events are one input, as in the paper, where the data are recordings."""
+    n_hidden: int = Field(default=200, ge=0, le=100_000)
+    """Hidden neurons."""
+    n_compartments: Compartments = 1
+    """Compartments K while learning."""
+    rule: RuleSetting = Feedback()
+    """How it learns: one of gemsnn.rules.RULES by its kind, and its settings; learning_rate none: from the data."""
+    objective: ObjectiveSetting = Likelihood()
+    """What the network learns for, after a first part for likelihood: one of gemsnn.objectives.OBJECTIVES, by kind."""
+    likelihood_first: float = Field(default=0.33, ge=0, le=1)
+    """Share of the run that is learned for likelihood, before another objective takes over."""
+    objective_rule: RuleSetting | None = None
+    """How the network learns for another objective than likelihood; not given: by rule."""
+    class_weight: Annotated[ClassWeight, BeforeValidator(_class_weight)] = None
+    """Factor on the step size for examples of a class, a table by its name; or balanced, so that rare classes count."""
+    eval_at: tuple[Count, ...] = ()
+    """Time steps after which to evaluate, in place of eval_every. There is always one at the end."""
+    validation_limit: Count | None = None
+    """Evaluate on at most so many validation examples."""
+    background: str | None = None
+    """Folder of recordings of nothing in particular: half of the lessons about nothing are pieces of them."""
+    test_limit: int | None = Field(default=None, ge=0, le=10**15)
+    """Evaluate on at most so many test examples while training; 0 for none."""
+    decoder: DecoderSetting = "per-step"
     """vote: majority over compartments, as in the paper; likelihood: the model's own posterior; per-step: averaged."""
     inference_compartments: Compartments | None = None
     """Compartments at inference; not given: as while learning."""
@@ -199,14 +260,10 @@ class TrainingConfig(_Settings):
     """Bins of the calibration error."""
     extra_decoders: tuple[DecoderSettings, ...] = ()
     """Further ways to read out, evaluated beside the main one."""
-
-    # ---- the machine
     seed: int = Field(default=0, ge=0, lt=1 << 63)
     """Decides initial weights, hold-out, order of the examples, and every spike."""
-    dtype: Literal["float32", "float64"] = "float32"
-    """Precision of the weights."""
-    threads: int = Field(default=1, ge=1, le=1024)
-    """Threads of the engine; the results do not depend on it."""
+    threads: int | None = Field(default=None, ge=1, le=1024)
+    """Threads that share out the examples of a batch; not given: all processors. The results do not depend on it."""
     checkpoint_seconds: float = Field(default=30.0, ge=0, le=1e9)
     """Seconds of learning between checkpoints; 0: after every example. The results do not depend on it."""
 
@@ -217,6 +274,8 @@ class TrainingConfig(_Settings):
         problem = self.rule.refuse(self.n_compartments)
         if problem and self.n_hidden > 0:
             raise ValueError(f"n_compartments = {self.n_compartments}, rule.{problem}")
+        if self.objective.rewarded:
+            raise ValueError("objective: rewards from outside come step by step, which only gemsnn.Stream learns from")
         if self.patience and self.validation_fraction == 0:
             raise ValueError("patience needs validation examples: set validation_fraction above 0")
         return self
@@ -281,55 +340,33 @@ class TrainingConfig(_Settings):
             dtype=np.dtype(self.dtype),
         )
 
-    def epochs_for(self, n_train: int) -> int:
-        """Passes over so many training examples: few examples have to be shown more often."""
-        return self.epochs or max(FEWEST_EPOCHS, round(EXAMPLES_SHOWN / math.sqrt(n_train)))
-
-    def patience_for(self, n_evaluations: int, n_validation: int) -> int | None:
-        """Evaluations in a row without a better one after which a run of so many is stopped; None for never."""
-        if self.patience is not None:
-            return self.patience or None
-        stops = self.epochs is None and n_validation >= FEWEST_TO_CHOOSE
-        return max(5, math.ceil(n_evaluations / 3)) if stops else None
-
     @property
-    def criterion(self) -> str | None:
-        """What makes a model the best; None: see :func:`gemsnn.training.choice.better`."""
-        return criterion(self.select_by, self.patience)
-
-    def total_examples(self, n_train: int, n_steps: float) -> int:
-        """Presentations, of so many steps on average, in a run that is not stopped early."""
-        total = self.epochs_for(n_train) * n_train
-        if self.max_time_samples is not None:
-            total = min(total, math.ceil(self.max_time_samples / n_steps))
-        return total
-
-    def rule_at(self, position: int, total: int) -> Rule:
-        """The rule for example ``position`` of ``total``: its step size follows the schedule."""
-        share, floor = position / total, self.learning_rate_floor
-        factor = {
-            "constant": 1.0,
-            "linear": floor + (1 - floor) * (1 - share),
-            "cosine": floor + (1 - floor) * (1 + math.cos(math.pi * share)) / 2,
-        }[self.learning_rate_schedule]
-        rule: Rule = replace(self.rule, learning_rate=self.rule.learning_rate * factor)
-        return rule
+    def schedule(self) -> Schedule:
+        """How long a run trains, in which steps."""
+        return Schedule(
+            self.epochs,
+            self.batch_size,
+            self.max_time_samples,
+            self.learning_rate_schedule,
+            self.learning_rate_floor,
+            self.average_last,
+        )
 
     # ---- identity
 
     def identity(self) -> dict[str, Any]:
-        """The settings that decide the results, as JSON values: all but those of the machine."""
-        return self.model_dump(mode="json", exclude={"threads", "checkpoint_seconds"})
+        """The settings that decide the results, as JSON values: all but those of the machine, and where files are."""
+        return self.model_dump(mode="json", exclude={"threads", "checkpoint_seconds", "background"})
 
 
 BYTES_PER_WEIGHT = {"float32": 40, "float64": 64}
 """Of a training run, at its peak."""
 
 
-def checked_decoder(values: Mapping[str, Any]) -> DecoderSettings:
+def checked_decoder(decoder: str | Decoder, compartments: int) -> DecoderSettings:
     """A decoder from a user's values; impossible ones are a ``ConfigError``."""
     try:
-        return DecoderSettings.model_validate(dict(values))
+        return DecoderSettings.model_validate({"kind": decoder, "compartments": compartments})
     except ValidationError as error:
         raise ConfigError(complaint(error, DecoderSettings)) from None
 
@@ -352,10 +389,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learning_rate_schedule": "constant",
         "average_last": 0.0,
         "shift": 0,
+        "nothing_share": 0.0,
         "decoder": "vote",
         "inference_compartments": None,
+        "calibrate": False,
         "likelihood_samples": 20,
         "epochs": 10,
+        "batch_size": 1,
         "patience": 0,
     },
 }
@@ -385,6 +425,8 @@ def _default_table(name: str) -> Any:
     default = TrainingConfig.model_fields[name].default if name in TrainingConfig.model_fields else None
     if isinstance(default, Rule):
         return rule_table(default)
+    if isinstance(default, Objective):
+        return objective_table(default)
     return default.settings() if isinstance(default, Filter | Graph) else None
 
 
@@ -398,8 +440,13 @@ def preset_values(name: str | None) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field."""
+    """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field.
+
+    A learning rate that is not given now is whatever it was: the data gave it.
+    """
     missing, old, new = "(not set)", fields_of(before), fields_of(now)
+    if new.get("rule.learning_rate", missing) is None:  # whatever the data gave
+        new["rule.learning_rate"] = old.get("rule.learning_rate", missing)
     return [
         f"{name} was {json.dumps(old.get(name, missing))} and is now {json.dumps(new.get(name, missing))}"
         for name in sorted({*old, *new})
@@ -434,6 +481,7 @@ def read_config(path: str | Path, preset: str | None = None, /, **settings: Any)
         raise ConfigError(f"{file}: not a TOML file: {error}") from None
     own_preset = values.pop("preset", None)
     data = values.pop("data", None)
+    values.pop(FROM_MODEL, None)
     if data is not None and (not isinstance(data, str) or "\0" in data):
         raise ConfigError(f"{file}: data = {shown(data)}: must be the path of a prepared file")
     together = _tables(values)
@@ -446,8 +494,34 @@ def read_config(path: str | Path, preset: str | None = None, /, **settings: Any)
     return config, None if data is None else Path(data)
 
 
-def write_config(config: TrainingConfig, data: str | None = None) -> str:
-    """The settings as TOML, each with its meaning; :func:`read_config` gives them back."""
+def read_from_model(path: str | Path) -> dict[str, Any]:
+    """What a TOML file says of the model to go on from; empty if it names none."""
+    file = Path(path)
+    try:
+        table = tomllib.loads(read_regular(file).decode()).get(FROM_MODEL)
+    except (OSError, ValueError, RecursionError):
+        return {}  # read_config says what is wrong
+    if table is None:
+        return {}
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "model": str, "replay": str, "replay_share": (int, float), "rename": list, "drop": list
+    }  # fmt: skip
+    if not isinstance(table, dict) or "model" not in table:
+        raise ConfigError(f"{file}: {FROM_MODEL} must be a table with the path of a model, model")
+    for name, value in table.items():
+        if name not in kinds or not isinstance(value, kinds[name]) or isinstance(value, bool):
+            raise ConfigError(f"{file}: {FROM_MODEL}.{name} = {shown(value)}: must be among {', '.join(kinds)}")
+    return table
+
+
+FROM_MODEL = "from_model"
+
+
+def write_config(config: TrainingConfig, data: str | None = None, from_model: Mapping[str, Any] | None = None) -> str:
+    """The settings as TOML, each with its meaning; :func:`read_config` gives them back.
+
+    ``from_model`` is what :func:`read_from_model` gives back.
+    """
     lines = ["# Settings of a gemsnn training run; run again with: gemsnn train --config THIS_FILE --out NEW_RUN"]
     if data is not None:
         lines += [
@@ -465,6 +539,8 @@ def write_config(config: TrainingConfig, data: str | None = None) -> str:
             lines.append(f"# {name} is not given{about}")
         else:
             lines.append(f"{name} = {_toml_value(value)}{about}")
+    if from_model and all(_is_text(value) for value in from_model.values() if isinstance(value, str)):
+        tables += ["", f"[{FROM_MODEL}]  # the model that it goes on from", *_toml_lines(dict(from_model))]
     return "\n".join(lines + tables) + "\n"
 
 

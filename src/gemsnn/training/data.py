@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from gemsnn.common.described import described
 from gemsnn.errors import DataError
 from gemsnn.events import Preprocessing
+from gemsnn.model.spike_list import SpikeList
 
 
 class Examples(Protocol):
@@ -27,14 +27,8 @@ class Examples(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, index: int, /) -> NDArray[Any]:
-        """(T, n_inputs) spikes."""
-
-    def target(self, index: int, /) -> NDArray[Any] | None:
-        """(T, n_visible) desired spikes, where an example has some of its own."""
-
-    def read(self, indices: ArrayLike, /) -> NDArray[Any]:
-        """(n, T, n_inputs) spikes of examples that are equally long."""
+    def load(self, index: int, /) -> tuple[SpikeList, SpikeList | None]:
+        """The input spikes of an example, and its desired visible spikes where it has some of its own."""
 
 
 class Data(Protocol):
@@ -68,13 +62,12 @@ class Data(Protocol):
     def test(self) -> Examples: ...
 
 
-@described
 class ArrayExamples:
     """Spikes of 0/1 (uint8 or bool) in memory, (n, T, n_inputs) or a list of (T_i, n_inputs), and what they shall give.
 
     ``labels`` are (n,) class indices or (n, C) of 0/1; ``targets``, a list or array of (T_i, n_visible), outweigh them.
     ``weights`` (n,) say how much each example counts while learning: the step size is multiplied by it, and an example
-    of weight 0 is as if it was not there.
+    of weight 0 is as if it was not there. ``groups`` (n,) say what belongs together: whole groups are held out.
     """
 
     def __init__(
@@ -83,27 +76,21 @@ class ArrayExamples:
         labels: NDArray[Any] | None = None,
         targets: NDArray[Any] | Sequence[NDArray[Any]] | None = None,
         weights: NDArray[Any] | None = None,
+        groups: NDArray[Any] | None = None,
     ) -> None:
+        self.groups = groups
         self.spikes, self.labels, self.targets, self.weights = spikes, labels, targets, weights
         self.lengths = np.array([len(sequence) for sequence in spikes], dtype=np.int64)
-
-    def _told(self) -> dict[str, Any]:
-        return {"examples": len(self), "steps": int(self.lengths.max(initial=0)), "weights": self.weights}
 
     def __len__(self) -> int:
         return len(self.spikes)
 
-    def __getitem__(self, index: int, /) -> NDArray[Any]:
-        return self.spikes[index]
-
-    def target(self, index: int, /) -> NDArray[Any] | None:
-        return None if self.targets is None else self.targets[index]
-
-    def read(self, indices: ArrayLike, /) -> NDArray[Any]:
-        return np.stack([self.spikes[index] for index in np.asarray(indices)])
+    def load(self, index: int, /) -> tuple[SpikeList, SpikeList | None]:
+        """The input spikes of an example, and its desired visible spikes where it has some of its own."""
+        target = None if self.targets is None else SpikeList.from_array(self.targets[index], "targets")
+        return SpikeList.from_array(self.spikes[index], "spikes"), target
 
 
-@described
 class ArrayData:
     """Arrays in memory as training data; ``classes`` are the labels that class indices stand for."""
 
@@ -118,27 +105,23 @@ class ArrayData:
             raise DataError("there are no training examples in the data")
         self.preprocessing, self.grid = preprocessing, None if preprocessing is None else preprocessing.grid
         self.target_grid = None
-        self.n_steps, self.n_inputs = int(train.lengths.max()), train[0].shape[1]
+        self.n_steps, self.n_inputs = int(train.lengths.max()), train.spikes[0].shape[1]
         self.classes, self.train = tuple(classes), train
-        pattern = train.target(0)
-        self.n_visible = len(self.classes) if pattern is None else pattern.shape[1]
+        self.n_visible = len(self.classes) if train.targets is None else train.targets[0].shape[1]
         self.test = ArrayExamples(train.spikes[:0], None if train.labels is None else train.labels[:0])
         if test is not None:
             self.test = test
-
-    def _told(self) -> dict[str, Any]:
-        numbers = {"train": len(self.train), "test": len(self.test), "n_inputs": self.n_inputs, "n_steps": self.n_steps}
-        return {**numbers, "classes": self.classes, "grid": self.grid}
 
     @property
     def fingerprint(self) -> str:
         """Of every example: its length, spikes, label, target and weight."""
         digest = hashlib.sha256(repr((self.classes, self.n_inputs, len(self.train), len(self.test))).encode())
         for part in (self.train, self.test):
+            digest.update(b"" if part.groups is None else repr(np.asarray(part.groups).tolist()).encode())
             digest.update(b"" if part.weights is None else np.asarray(part.weights, dtype="<f8").tobytes())
             for index in range(len(part)):
                 label = None if part.labels is None else np.asarray(part.labels[index]).astype("<i8").tobytes()
-                for piece in (part[index], part.target(index)):
+                for piece in (part.spikes[index], None if part.targets is None else part.targets[index]):
                     packed = b"" if piece is None else np.packbits(np.asarray(piece) != 0).tobytes()
                     digest.update(repr((int(part.lengths[index]), label, len(packed))).encode() + packed)
         return digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,17 +11,13 @@ from numpy.typing import NDArray
 
 from gemsnn import plot
 from gemsnn.common.page import caption, escape, page, section, table
-from gemsnn.inference import Prediction
+from gemsnn.events.completion import whole_pictures
+from gemsnn.inference import Prediction, sample
 from gemsnn.plot.panels import Panel, in_page, svg
-from gemsnn.training.completions import animation as completion_animation
-from gemsnn.training.completions import complete
-from gemsnn.training.completions import panels as completion_panels
-from gemsnn.training.config import DecoderSettings
-from gemsnn.training.evaluation import batches
 from gemsnn.training.model import Model
 
 LEAST_CERTAIN = 9
-COMPLETIONS = 3
+PATTERNS, SAMPLES = 3, 3  # examples shown, and samples of each
 SQUARE, LOW = (3.4, 3.3), (3.4, 2.2)  # inches
 
 
@@ -35,14 +30,13 @@ class Row(NamedTuple):
 
 def evaluation_page(
     model: Model,
-    how: DecoderSettings,
     examples: Any,
     figures: dict[str, Any],
+    answers: Prediction | None,
     rows: Sequence[Row],
     about: dict[str, Any],
     *,
     data: Any = None,
-    threads: int = 1,
 ) -> str:
     """The whole page.
 
@@ -50,8 +44,8 @@ def evaluation_page(
     ----------
     examples
         What was evaluated on; if it has ``names`` and ``planes``, recordings are shown by them.
-    figures
-        What :func:`gemsnn.training.evaluation.evaluate` gave.
+    figures, answers
+        What :func:`gemsnn.training.appraisal.appraise` gave.
     rows
         The figures as the command shows them.
     about
@@ -63,17 +57,17 @@ def evaluation_page(
     labels = getattr(examples, "labels", None)
     if labels is None:
         lead = f"Spike patterns in answer to {figures['examples']} examples, drawn freely."
-        parts.append(_completions(model, examples, data))
+        parts.append(_patterns(model, examples, data))
     elif labels.ndim == 2:
         lead = f"{100 * figures['accuracy']:.1f} % of the answers to {figures['examples']} examples are right."
         parts += [_reliability(figures), _labels(model, figures)]
     else:
-        found = predictions(model, how, examples, threads)
+        assert answers is not None  # to examples of one class each
         lead = _sentence(figures)
         parts += [
-            _confusion(model, labels, found, figures),
-            _classes(model, labels, found),
-            _least_certain(model, examples, found),
+            _confusion(model, labels, answers, figures),
+            _classes(model, labels, answers),
+            _least_certain(model, examples, answers),
         ]
     header = (
         f"<h1>{escape(about['model'])}</h1>"
@@ -81,16 +75,6 @@ def evaluation_page(
         f'<p class="lead">Evaluated on {escape(about["data"])}.</p>'
     )
     return page(f"gemsnn: {about['model']}", header, "\n".join(parts), _STYLE)
-
-
-def predictions(model: Model, how: DecoderSettings, examples: Any, threads: int = 1) -> Prediction:
-    """Of all examples, in their order: what the figures were computed from, with the same draws."""
-    n, C = len(examples), model.network.n_visible
-    found = Prediction(np.zeros(n, np.int64), np.zeros((n, C)), np.zeros((n, C), np.int64), np.zeros(n))
-    for places, spikes in batches(examples, np.arange(n)):
-        for kept, new in zip(found, model.predict(spikes, how, threads=threads), strict=True):
-            kept[places] = new
-    return found
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -200,7 +184,8 @@ def _example(model: Model, examples: Any, index: int) -> Panel:
     planes = examples.planes(index) if hasattr(examples, "planes") else None
     about = f"Example {index}"
     if planes is None:
-        return Panel(partial(plot.raster, examples[index], ylabel="input"), about, LOW)
+        inputs = examples.load(index)[0].to_array(model.network.n_inputs)
+        return Panel(partial(plot.raster, inputs, ylabel="input"), about, LOW)
     if model.preprocessing is not None:
         planes = model.preprocessing.upright(planes)
     T = len(planes)
@@ -208,20 +193,28 @@ def _example(model: Model, examples: Any, index: int) -> Panel:
     return Panel(partial(plot.picture, moment if len(moment) == 2 else moment.sum(axis=0)), about, LOW)
 
 
-def _completions(model: Model, examples: Any, data: Any) -> str:
-    drawn = ""
-    for index in np.unique(np.linspace(0, len(examples) - 1, COMPLETIONS).astype(int)).tolist():  # of all classes
-        completed = complete(model, examples, index)
-        moving = completion_animation(data, completed) if not drawn else None  # of one only: a megabyte
-        drawn += f"<h3>{escape(examples.names[index])}</h3>" + in_page(
-            completion_panels(data, completed), f"completion-{index}"
-        )
-        if moving is not None:
-            drawn += (
-                '<p><img alt="The same as an animation" style="max-width: 100%; background: white" '
-                f'src="data:image/gif;base64,{base64.b64encode(moving).decode()}"></p>'
+def _patterns(model: Model, examples: Any, data: Any) -> str:
+    """Desired spikes and samples of the model for a few examples: pictures if they lie on one, else rasters."""
+    parts = ""
+    for index in np.unique(np.linspace(0, len(examples) - 1, PATTERNS).astype(int)).tolist():
+        inputs, target = examples.load(index)
+        given = inputs.to_array(model.network.n_inputs)
+        spikes = sample(model.network, model.parameters, given, SAMPLES, model.prediction_seed, example=None)
+        samples = spikes[..., model.network.n_hidden :].swapaxes(0, 1)
+        desired = target.to_array(model.network.n_visible)
+        shown = {"desired": desired} | {f"sample {i + 1}": one for i, one in enumerate(samples)}
+        panels = []
+        for name, pattern in shown.items():
+            picture = whole_pictures(data, given, pattern)
+            drawn = (
+                partial(plot.raster, pattern, title=name)
+                if picture is None
+                else partial(plot.picture, picture.sum(axis=0), title=name)
             )
-    return section("patterns", "What was given, what is desired, and what the model draws", drawn)
+            panels.append(Panel(drawn, f"{examples.names[index]}, {name}", LOW))
+        parts += f"<h3>{escape(examples.names[index])}</h3>" + in_page(panels, f"pattern-{index}", small=True)
+    text = "Pictures: blue is given, orange is desired or produced by the model, summed over the recording."
+    return section("patterns", "Desired and produced spikes", parts + caption(text))
 
 
 _STYLE = """

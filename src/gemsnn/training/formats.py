@@ -99,7 +99,7 @@ class Summary(_Open):
     final: Evaluation
     config: Table
     data: str
-    metrics_sha256: Checksum | None = None
+    metrics_sha256: Checksum
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
@@ -114,6 +114,8 @@ class Progress(_Described):
     averaged: Count
     log_likelihood_sum: float
     hidden_spikes_sum: float
+    report_sum: float = 0.0
+    likelihood_trained: Evaluation | None = None
     best: Evaluation | None
     best_on_test: Evaluation | None
     last: Evaluation | None
@@ -128,6 +130,7 @@ class CheckpointHeader(_Described):
     data: str
     metrics_bytes: Count
     metrics_sha256: Checksum
+    examples_of_means: Count | None = None
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
@@ -138,6 +141,13 @@ class CircuitFields(_Described):
     silent: bool
 
 
+class Origin(_Open):
+    """The model that a model came from."""
+
+    path: str | None = None
+    examples: Count = 0
+
+
 class About(_Open):
     """What a model remembers of its training."""
 
@@ -146,6 +156,31 @@ class About(_Open):
     communication: dict[str, Count] | None = None
     data: str | None = None
     several_labels: bool = False
+    origin: Origin | None = None
+
+
+class TemperatureFields(_Described):
+    n_steps: Size
+    median_spikes: list[float]
+    log_power: list[list[float]]
+    n_recordings: Count
+
+
+class UsualFields(_Described):
+    checkpoints: list[Size]
+    compartments: Size
+
+
+class CertaintyFields(_Described):
+    decoder: Table
+    temperature: TemperatureFields
+    usual: UsualFields | None
+    about: Table
+
+
+class SightFields(_Described):
+    window: Size
+    least: Size
 
 
 class ModelHeader(_Open):
@@ -164,6 +199,8 @@ class ModelHeader(_Open):
     preprocessing: Table | None
     about: About
     examples_of_means: Count | None = None
+    certainty: CertaintyFields | None = None
+    sight: SightFields | None = None
 
 
 # ---- holding something against its description -----------------------------------------------------------------------
@@ -204,5 +241,9 @@ def check_tensors(tensors: Mapping[str, NDArray[Any]], described: Mapping[str, T
             raise FormatError(f"{name} has shape {array.shape}, but {shape} is needed")
         if array.dtype not in dtypes:
             raise FormatError(f"{name} is {array.dtype}, but {' or '.join(kind.__name__ for kind in dtypes)} is needed")
-        if array.dtype.kind == "f" and array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):
+        if (
+            array.dtype.kind == "f"
+            and array.size
+            and not (float(array.min()) >= -LARGEST and float(array.max()) <= LARGEST)
+        ):
             raise FormatError(f"{name} holds NaN or values beyond {LARGEST:g}")

@@ -8,26 +8,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gemsnn.common.described import described
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.online import OnlineBinner
 from gemsnn.events.records import Events
 from gemsnn.inference.decoders import Decoder
+from gemsnn.inference.sight import Sight
 from gemsnn.inference.stepwise import Stepwise
 from gemsnn.inference.stopping import StoppingRule
+from gemsnn.inference.temperature import Temperature
+from gemsnn.inference.usual import UNUSUAL, Usual
 from gemsnn.learning import Stream
 from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array, whole_number
+from gemsnn.training.following import Following
+from gemsnn.training.nothing import AnyClass, any_class
+from gemsnn.training.randomness import Purpose
+from gemsnn.training.randomness import stream as draws_for
 
 LONGEST_BLOCK = 64  # steps after which a learner writes to its weights, at the latest
 
 
-@described
 class LiveAnswer(NamedTuple):
     """What a live model says after a step."""
 
     step: int  #: steps since the last reset, this one included
-    label: Any  #: of the class chosen
+    label: Any  #: of the class chosen; None while nothing is in sight
     probabilities: NDArray[np.float64]  #: (C,), in the order of the model's classes
     confidence: float  #: the probability of the class chosen
     labels: tuple[Any, ...] | None  #: the classes that are still possible, if the stopping rule says; else None
@@ -35,9 +40,15 @@ class LiveAnswer(NamedTuple):
     hidden_spikes: float  #: at this step, all compartments together
     time_us: int | None  #: when the step ended, in the recording's time; None where steps are given and not events
     ended: bool  #: whether this is the recording's last step
+    usual: float | None  #: p-value at the latest checkpoint; None before the first, and where it is not known
+    nothing: bool = False  #: whether nothing is in sight, so that there is nothing to answer
+
+    @property
+    def unusual(self) -> bool:
+        """Whether the recording is unlike anything that the model was trained on."""
+        return self.usual is not None and self.usual < UNUSUAL
 
 
-@described
 class LiveModel:
     """Made by :meth:`gemsnn.training.Model.stream`, which explains it."""
 
@@ -54,26 +65,31 @@ class LiveModel:
         stop: StoppingRule | None = None,
         binner: OnlineBinner | None = None,
         make_learner: Callable[[], Stream] | None = None,
+        temperature: Temperature | None = None,
+        usual: Usual | None = None,
+        several_labels: bool = False,
+        sight: Sight | None = None,
+        usual_steps: int = 1,
     ) -> None:
         if len(classes) != network.n_visible:
             raise ConfigError("this model was trained on spike patterns: it has no classes, so it cannot name one")
         self.network, self.classes = network, classes
         self.decoder, self.n_compartments, self.stopping = decoder, n_compartments, stop
-        self._binner, self._learner = binner, None if make_learner is None else make_learner()
-        self._key = whole_number("key", key, 0)
-        self._stepwise = Stepwise(network, parameters, n_compartments, decoder, seed, self._key)
-        self._inputs = np.zeros(network.n_inputs, dtype=np.uint8)  # that the learner is to see
-        self._to_be_taught = False  # whether the learner has not seen the latest step
-        self._seen = self._inputs  # of the latest step, whoever holds it
+        self._binner, self._learns = binner, make_learner is not None
+        self._sight, self._usual_steps = sight or Sight(usual_steps, 1), usual_steps
+        self._key, self._seed, self._several_labels = whole_number("key", key, 0), seed, several_labels
+
+        def make() -> Stepwise:
+            learner = None if make_learner is None else make_learner()
+            how = network, parameters, n_compartments, decoder, seed, self._key
+            return Stepwise(*how, temperature, usual, learner)
+
+        self._warm_up(make())
+        self._stepwise = make()
+        self._seen = np.zeros(network.n_inputs, dtype=np.uint8)  # of the latest step
+        self._target: NDArray[Any] | AnyClass | None = None  # of the steps to come
         self._late = 0  # events of earlier recordings
         self._begin(self._key)
-        self._warm_up(make_learner)
-        self._begin(self._key)
-
-    def _told(self) -> dict[str, Any]:
-        step = 0 if self._answer is None else self._answer.step
-        numbers = {"n_inputs": self.network.n_inputs, "compartments": self.n_compartments, "step": step}
-        return {"classes": self.classes, "decoder": self.decoder, **numbers}
 
     # ---- answers
 
@@ -110,15 +126,13 @@ class LiveModel:
         """The answer at which the stopping rule first had enough, if it has."""
         return self._decision
 
-    def step(self, inputs_t: ArrayLike) -> LiveAnswer:
-        """The answer after one more step of (n_inputs,) input spikes."""
-        return self._step(spike_array("inputs_t", inputs_t, {"n_inputs": self.network.n_inputs}))
+    def step(self, inputs_t: ArrayLike, target: Any = None) -> LiveAnswer:
+        """The answer after one more step of (n_inputs,) input spikes, and its target, as in :meth:`teach`."""
+        x = spike_array("inputs_t", inputs_t, {"n_inputs": self.network.n_inputs})
+        return self._step(x, target_t=None if target is None else self._desired(target))
 
     def feed(self, events: Events, name: str = "events") -> list[LiveAnswer]:
-        """The answer after each step that these events complete; an array with fields x, y, t, p, of any size.
-
-        To teach every step, use :meth:`follow`, which waits after each.
-        """
+        """The answer after each step that these events complete; an array with fields x, y, t, p, of any size."""
         return list(self._feed(events, name))
 
     def wait_until(self, time_us: int) -> list[LiveAnswer]:
@@ -132,121 +146,133 @@ class LiveModel:
         """
         answers = list(self._finish())
         if not answers and (last := self._answer) is not None and not last.ended:
-            self._judge(self.classes.index(last.label), last.probabilities, last.hidden_spikes, last.time_us, True)
+            self._judge(
+                self.classes.index(last.label), last.probabilities, last.hidden_spikes, last.usual, last.time_us, True
+            )
         return answers
 
     def follow(self, source: Iterable[Events | None], *, again: bool = False) -> Iterator[LiveAnswer]:
         """Answers as a source's events come; None among them, and the source's end, ends a recording.
 
-        With ``again``, a recording also ends with the preprocessing's last step, or when the stopping rule has enough,
-        and the next event begins the next one.
+        With ``again``, a recording also ends with the preprocessing's last step, when the stopping rule has enough,
+        when nothing is in sight any more, or when time jumps back; what is left of it is then passed over. While
+        nothing is in sight the network does not run, and a single answer, whose ``nothing`` is true, says so. An empty
+        array among the events lets it see by the clock that none come.
         """
         binner = self._events_binner()
+        if again:
+            choices = binner.preprocessing, binner.n_steps, binner.patience_us
+            yield from Following(self, *choices, self._sight, self._usual_steps).answers(source)
+            return
         for events in source:
-            if events is None:
-                if binner.seen:
-                    yield from self._finish()
-                    self.reset()
-                continue
-            answers = self._feed(events)
-            while True:
-                for answer in answers:
-                    yield answer
-                    if again and answer.stop:
-                        break
-                if not (again and self._over):
-                    break
-                self._next_recording(self._key + 1, keep_rest=True)
-                answers = self._feed(events[:0])
+            if events is not None:
+                yield from self._feed(events)
+            elif binner.seen:
+                yield from self._finish()
+                self.reset()
         if binner.seen:
-            for answer in self._finish():
-                yield answer
-                if again and answer.stop:
-                    return
+            yield from self._finish()
 
     def reset(self, key: int | None = None) -> None:
         """Silence before the next recording, whose draws have the given key, or else the next one.
 
-        What was learned is taken into use.
+        Nothing is taught until :meth:`teach` is called again.
         """
-        self._next_recording(self._key + 1 if key is None else whole_number("key", key, 0))
+        key = self._key + 1 if key is None else whole_number("key", key, 0)
+        self._stepwise.reset(key)
+        self._begin(key)
+
+    # ---- for whoever follows a source
+
+    def answer_to(self, inputs: NDArray[np.bool_], time_us: int | None, ended: bool) -> LiveAnswer:
+        """The answer after one more step, which ended at a time and may be the recording's last."""
+        return self._step(inputs.view(np.uint8), time_us, ended)
+
+    def nothing(self, time_us: int | None) -> LiveAnswer:
+        """What is said when nothing is in sight."""
+        C = len(self.classes)
+        return LiveAnswer(0, None, np.full(C, 1 / C), 1 / C, None, False, 0.0, time_us, False, None, nothing=True)
+
+    def count_late(self, events: int) -> None:
+        """Count events that came too late."""
+        self._late += events
 
     # ---- learning
 
-    def learn(self, target: Any) -> None:
-        """Teach the step just taken: it should have been this class, or these (n_visible,) visible spikes.
+    def teach(self, target: Any) -> None:
+        """From the next step on learn: every step should be this class, or these (n_visible,) visible spikes.
 
-        Steps that are not taught are run through without learning. The answers are those of the weights at the
-        beginning of the recording; what is learned is taken into use by :meth:`reset`.
+        ``gemsnn.NOTHING`` in their place says that what is seen now is of no class: it learns to be sure of none. None
+        ends the lesson, and so does :meth:`reset`: steps without a target are run through without learning. Each
+        answer is that of the weights before its step has been learned.
         """
-        if self._learner is None:
-            raise ConfigError("this stream only predicts; make one that learns with stream(learning=True)")
-        if not self._to_be_taught:
-            raise DataError("there is no step to learn from: take one before each learn(target)")
-        self._learner.step(self._inputs, self._desired(target))
-        self._to_be_taught = False
+        self._target = None if target is None else self._desired(target)
 
     @property
     def parameters(self) -> Parameters:
         """The weights as they are now, with what was learned (a copy)."""
-        return self._stepwise.parameters.copy() if self._learner is None else self._learner.parameters
+        return self._stepwise.parameters.copy()
 
     # ---- inside
 
-    def _next_recording(self, key: int, keep_rest: bool = False) -> None:
-        parameters = None
-        if self._learner is not None:
-            self._pass_on()
-            parameters = self._learner.parameters
-            self._learner.reset()
-        self._begin(key, parameters, keep_rest)
-
-    def _begin(self, key: int, parameters: Parameters | None = None, keep_rest: bool = False) -> None:
+    def _begin(self, key: int) -> None:
         self._key = key
-        self._stepwise.reset(key, parameters)
         if self._binner is not None:
             self._late += self._binner.late
-            self._binner.reset(keep_rest)
+            self._binner.reset()
         self._answer: LiveAnswer | None = None
         self._decision: LiveAnswer | None = None
-        self._steps = 0
-        self._to_be_taught = False
-        self._judging = None if self.stopping is None else self.stopping.start(len(self.classes))
+        self._steps, self._target = 0, None
+        self._any_class = draws_for(self._seed, Purpose.NOTHING, key, 2)
+        self._judging = None if self.stopping is None else self.stopping.start((len(self.classes),))
 
-    def _warm_up(self, make_learner: Callable[[], Stream] | None) -> None:
+    def _warm_up(self, spare: Stepwise) -> None:
         """Run everything that a step may need, so that none has to wait until it is compiled or read from disk."""
-        self._step(self._inputs)
-        if make_learner is None:
+        inputs, target = np.zeros(self.network.n_inputs, dtype=np.uint8), np.arange(len(self.classes)) == 0
+        if not self._learns:
+            spare.step(inputs)
             return
-        spare, target = make_learner(), self._desired(self.classes[0])
         # Until the filters have forgotten the beginning and the window has moved on twice.
         for t in range(self.network.memory + 2 * LONGEST_BLOCK):
-            spare.step(self._inputs, target if t % 2 else None)
+            spare.step(inputs, target if t % 2 else None)
         spare.parameters  # noqa: B018
 
     def _answer_to(self, inputs: NDArray[np.bool_]) -> LiveAnswer:
         binner = self._events_binner()
         return self._step(inputs.view(np.uint8), binner.time_us, binner.ended)
 
-    def _step(self, inputs: NDArray[np.uint8], time_us: int | None = None, ended: bool = False) -> LiveAnswer:
-        if self._learner is not None:
-            self._pass_on()
-            self._inputs[:], self._to_be_taught = inputs, True
-        chosen, probabilities, hidden_spikes = self._stepwise.step(inputs)
+    def _step(
+        self,
+        inputs: NDArray[np.uint8],
+        time_us: int | None = None,
+        ended: bool = False,
+        target_t: NDArray[Any] | AnyClass | None = None,
+    ) -> LiveAnswer:
+        target = self._target if target_t is None else target_t
+        if isinstance(target, AnyClass):
+            C = len(self.classes)
+            target = np.zeros(C, dtype=np.uint8) if self._several_labels else any_class(1, C, self._any_class)[0]
+        chosen, probabilities, hidden_spikes, usual = self._stepwise.step(inputs, target)
         self._seen = inputs
         self._steps += 1
-        return self._judge(chosen, probabilities, hidden_spikes, time_us, ended)
+        return self._judge(chosen, probabilities, hidden_spikes, usual, time_us, ended)
 
     def _judge(
-        self, chosen: int, probabilities: NDArray[np.float64], hidden_spikes: float, time_us: int | None, ended: bool
+        self,
+        chosen: int,
+        probabilities: NDArray[np.float64],
+        hidden_spikes: float,
+        usual: float | None,
+        time_us: int | None,
+        ended: bool,
     ) -> LiveAnswer:
         """The answer, with what the stopping rule says of it."""
         possible, stop = None, False
         if self.stopping is not None:
             self._judging, verdict = self.stopping.update(self._judging, self._steps, probabilities, ended)
-            stop = verdict.stop
-            if verdict.classes is not None:
-                possible = tuple(self.classes[c] for c in verdict.classes)
+            stop = bool(verdict.stop)
+            if verdict.members is not None:
+                possible = tuple(self.classes[c] for c in np.flatnonzero(verdict.members))
         answer = self._answer = LiveAnswer(
             self._steps,
             self.classes[chosen],
@@ -257,15 +283,11 @@ class LiveModel:
             hidden_spikes,
             time_us,
             ended,
+            usual,
         )
         if stop and self._decision is None:
             self._decision = answer
         return answer
-
-    @property
-    def _over(self) -> bool:
-        """Whether this recording needs no more events."""
-        return self._decision is not None or (self._binner is not None and self._binner.ended)
 
     def _feed(self, events: Events, name: str = "events") -> Iterator[LiveAnswer]:
         for inputs in self._events_binner().feed(events, name):
@@ -282,13 +304,11 @@ class LiveModel:
             yield self._step(inputs.view(np.uint8), time_us, following is None)
             inputs = following
 
-    def _pass_on(self) -> None:
-        """Let the learner run through the last step, if nobody taught it."""
-        if self._to_be_taught and self._learner is not None:
-            self._learner.step(self._inputs)
-            self._to_be_taught = False
-
-    def _desired(self, target: Any) -> NDArray[Any]:
+    def _desired(self, target: Any) -> NDArray[Any] | AnyClass:
+        if not self._learns:
+            raise ConfigError("this stream only predicts; make one that learns with stream(learning=True)")
+        if isinstance(target, AnyClass):
+            return target
         if np.ndim(target) == 1:
             return np.asarray(target)
         if target not in self.classes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn._version import __version__
-from gemsnn.common.described import described
 from gemsnn.common.words import shown
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError, ShapeError
 from gemsnn.events import OnlineBinner, Preprocessing
@@ -21,7 +21,6 @@ from gemsnn.inference import (
     Decoder,
     Guarantee,
     LabelPrediction,
-    Prediction,
     SetDecisions,
     SmallSet,
     StoppingRule,
@@ -33,22 +32,24 @@ from gemsnn.inference import (
 )
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.inference.sequences import Sequences
+from gemsnn.inference.sight import Sight
 from gemsnn.learning import Stream, TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
-from gemsnn.model.checks import whole_number
 from gemsnn.rules import Rule
+from gemsnn.training.answers import Answers
 from gemsnn.training.calibration import Calibration, HeldOut, SplitName, calibrated, held_out
-from gemsnn.training.config import DecoderSettings, TrainingConfig
+from gemsnn.training.certainty import Certainty, certainty_from, described_tensors, header_of, tensors_of
+from gemsnn.training.config import DecoderSettings, TrainingConfig, checked_decoder
 from gemsnn.training.data import ArrayExamples, Data, Examples
 from gemsnn.training.formats import FormatError, ModelHeader, Tensor, check_fields, check_tensors
+from gemsnn.training.inputs import Inputs, inputs_of
 from gemsnn.training.live import LiveModel
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.tensors import read_tensors, write_tensors
 
-FORMAT, VERSION = "gemsnn model", 2
+FORMAT, VERSION = "gemsnn model", 3
 
 
-@described
 @dataclass(frozen=True, eq=False)
 class Model:
     """A trained network that knows what its outputs mean.
@@ -73,6 +74,15 @@ class Model:
         What :meth:`calibrate` found: with it, the model answers with sets of classes, and can stop early.
     means
         Of the traces of the inputs, for whoever goes on learning; predictions know nothing of them.
+    certainty
+        What held-out recordings told about its answers: with it, probabilities are calibrated at any time, and every
+        answer says how usual the recording is.
+    sight
+        When there is something in sight to answer, for streams.
+    learned
+        Keys of the recordings that it learned from, or was chosen by, in ascending order: these cannot calibrate it.
+    path
+        The file that it was read from, if any.
     """
 
     network: Network
@@ -85,77 +95,130 @@ class Model:
     about: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
     means: TraceMeans | None = None
-
-    def _told(self) -> dict[str, Any]:
-        network, how = self.network, self.decoder
-        figures = (self.about.get("evaluation") or {}).get("validation") or {}
-        return {
-            "n_inputs": network.n_inputs,
-            "n_hidden": network.n_hidden,
-            "classes": self.classes if self.classes else f"{network.n_visible} visible neurons, no classes",
-            "decoder": how.kind,
-            "compartments": how.compartments,
-            "n_steps": self.n_steps,
-            **{name: self.about[name] for name in ("position",) if name in self.about},
-            **{f"validation_{name}": figures[name] for name in ("accuracy", "ece") if name in figures},
-            **({} if self.calibration is None else {"alpha": self.calibration.guarantee.alpha}),
-        }
+    certainty: Certainty | None = None
+    sight: Sight | None = None
+    learned: NDArray[np.uint64] | None = None
+    path: Path | None = None
 
     @property
     def prediction_seed(self) -> int:
         """With a recording itself it decides the random draws of its prediction."""
         return derived_seed(self.seed, Purpose.PREDICT)
 
-    def predict(self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1) -> Prediction:
-        """Classify (N, T, n_inputs) sequences; the draws of a sequence follow from it and the seed."""
-        return predict(self.network, self.parameters, inputs, **self._how(decoder, threads))
+    def predict(
+        self,
+        recordings: Any,
+        decoder: str | Decoder | None = None,
+        compartments: int | None = None,
+        *,
+        threads: int = 1,
+    ) -> Answers:
+        """Label recordings.
+
+        Parameters
+        ----------
+        recordings
+            One recording or many. One is: (T, n_inputs) spikes; events, an array with fields x, y, t, p; what
+            :mod:`gemsnn.events` finds or simulates; or the path of a file. Many are a list of these, which may differ
+            in length, or (N, T, n_inputs) spikes. Events are binned as the training data were.
+        decoder, compartments
+            How a class is read out: a decoder's name or one of your own, and how many compartments run. Default: the
+            model's ``decoder``.
+        threads
+            Recordings that run side by side. The answer to a recording depends only on it and the model's seed.
+
+        Examples
+        --------
+        >>> import numpy as np, gemsnn
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.array(["low", "high"] * 30)
+        >>> X = rng.random((60, 20, 8)) < np.where(y == "low", 0.1, 0.5)[:, None, None]
+        >>> model = gemsnn.SpikingClassifier(n_hidden=5).fit(X[:40], y[:40]).model_
+        >>> print(model.predict(X[40]).label, *model.predict(X[41:44]).label)
+        low high low high
+        """
+        inputs, one = self._inputs(recordings)
+        how = self._how(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
+        found = predict(self.network, self.parameters, inputs, **how)
+        labels = np.array(self.classes or range(self.network.n_visible))
+        answers = Answers(
+            labels[found.classes],
+            found.confidence,
+            found.probabilities,
+            found.votes,
+            found.hidden_spikes_per_step,
+            found.usual,
+        )
+        return Answers(*(values[0] for values in answers)) if one else answers
 
     def predict_labels(
-        self, inputs: ArrayLike, decoder: DecoderSettings | None = None, *, threads: int = 1
+        self,
+        recordings: Any,
+        decoder: str | Decoder | None = None,
+        compartments: int | None = None,
+        *,
+        threads: int = 1,
     ) -> LabelPrediction:
-        """Which labels hold, of a model that learned several at once; see :func:`gemsnn.inference.predict_labels`."""
-        return predict_labels(self.network, self.parameters, inputs, **self._how(decoder, threads))
+        """Which labels hold, of a model that learned several at once; see :func:`gemsnn.inference.predict_labels`.
+
+        Takes what :meth:`predict` takes.
+        """
+        inputs, one = self._inputs(recordings)
+        found = predict_labels(self.network, self.parameters, inputs, **self._how(decoder, compartments, threads))
+        return LabelPrediction(*(values[0] for values in found)) if one else found
 
     def predict_anytime(
         self,
-        inputs: ArrayLike,
-        decoder: DecoderSettings | None = None,
+        recordings: Any,
+        decoder: str | Decoder | None = None,
+        compartments: int | None = None,
         *,
         keys: Sequence[int] | None = None,
         threads: int = 1,
     ) -> Any:
-        """What :meth:`predict` would say after every step; see :func:`gemsnn.predict_anytime`."""
-        return predict_anytime(self.network, self.parameters, inputs, keys=keys, **self._how(decoder, threads))
+        """What :meth:`predict`, which takes the same, would say after every step; see :func:`gemsnn.predict_anytime`.
 
-    def predict_set(self, inputs: ArrayLike, size: int = 1, *, threads: int = 1) -> SetDecisions:
+        Classes are indices into ``classes``. Of a list of recordings the answers are a list.
+        """
+        inputs, one = self._inputs(recordings)
+        how = self._how(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
+        found = predict_anytime(self.network, self.parameters, inputs, keys=keys, **how)
+        return found[0] if one else found
+
+    def predict_set(self, recordings: Any, size: int = 1, *, threads: int = 1) -> SetDecisions:
         """Sets of classes that hold the true one with probability 1 - alpha at least; needs :meth:`calibrate`.
 
-        Each sequence is stopped as soon as its set has no more than ``size`` classes.
+        Takes what :meth:`predict` takes. Each recording is stopped as soon as its set has no more than ``size``
+        classes.
         """
         if self.calibration is None:
             raise CheckpointError("this model makes no promise yet: calibrate it on held-out recordings first")
-        answers = self.predict_anytime(inputs, self.calibration.decoder, threads=threads)
+        how = self.calibration.decoder
+        answers = self.predict_anytime(recordings, how.kind, how.compartments, threads=threads)
         return self.calibration.guarantee.stop(answers, size)
 
     def calibrate(
         self,
-        inputs: ArrayLike,
+        recordings: Any,
         labels: ArrayLike,
         alpha: float = ALPHA,
         *,
         checkpoints: int | Sequence[int] = CHECKPOINTS,
-        decoder: DecoderSettings | None = None,
+        decoder: str | Decoder | None = None,
+        compartments: int | None = None,
         threads: int = 1,
     ) -> Model:
         """The same model with a guarantee, from held-out recordings.
 
         Parameters
         ----------
-        inputs
-            (N, T, n_inputs), or a list of (T_i, n_inputs): recordings that the model did not learn from, was not chosen
-            by, and that are as those to come.
+        recordings
+            N, as :meth:`predict` takes them: such that the model did not learn from, was not chosen by, and that are as
+            those to come.
         labels
             (N,) of the model's ``classes``.
+        decoder, compartments
+            How classes will be read out, as in :meth:`predict`.
         alpha, checkpoints
             As in :func:`gemsnn.inference.calibrate`; checkpoints that are only counted are spread over ``n_steps``.
         """
@@ -166,12 +229,12 @@ class Model:
         strange = [label for label in given if label not in known]
         if strange:
             raise DataError(f"labels hold {strange[0]!r}, which is none of the classes {list(self.classes)}")
-        spikes = Sequences(inputs, self.network.n_inputs).each
+        spikes = Sequences(self._inputs(recordings).spikes, self.network.n_inputs).each
         if len(spikes) != len(given):
             raise ShapeError(f"there are {len(spikes)} recordings, but {len(given)} labels")
         examples = ArrayExamples(spikes, np.array([known[label] for label in given], dtype=np.int64))
         found = HeldOut(examples, np.arange(len(examples)), {"of": len(examples)})
-        return self._calibrated(found, alpha, checkpoints, decoder, threads)
+        return self._calibrated(found, alpha, checkpoints, self.readout(decoder, compartments), threads)
 
     def calibrate_on(
         self,
@@ -181,34 +244,49 @@ class Model:
         split: SplitName = "test",
         share: float = 0.5,
         checkpoints: int | Sequence[int] = CHECKPOINTS,
-        decoder: DecoderSettings | None = None,
+        decoder: str | Decoder | None = None,
+        compartments: int | None = None,
         threads: int = 1,
     ) -> Model:
         """The same model with a guarantee, from a random share of a split of prepared data, or of examples.
 
         The rest is left to judge it by. The train split of the file that the model learned from is refused, and so is
-        that file split anew.
+        that file split anew, and any recording that it learned from.
         """
         found = held_out(data, self.about.get("data"), split, share, self.seed)
-        return self._calibrated(found, alpha, checkpoints, decoder, threads)
+        return self._calibrated(found, alpha, checkpoints, self.readout(decoder, compartments), threads)
 
     def _calibrated(
         self,
         found: HeldOut,
         alpha: float,
         checkpoints: int | Sequence[int],
-        decoder: DecoderSettings | None,
+        how: DecoderSettings,
         threads: int,
     ) -> Model:
-        how = self.decoder if decoder is None else decoder
         options = {"seed": self.prediction_seed, "threads": threads}
         calibration = calibrated(
-            self.network, self.parameters, found, how, alpha, checkpoints, self.n_steps, **options
+            self.network, self.parameters, found, how, alpha, checkpoints, self.n_steps,
+            learned=self.learned, **options, **self.knows(how),
         )  # fmt: skip
         return replace(self, calibration=calibration)
 
-    def _how(self, decoder: DecoderSettings | None, threads: int) -> dict[str, Any]:
-        how = self.decoder if decoder is None else decoder
+    def readout(self, decoder: str | Decoder | None = None, compartments: int | None = None) -> DecoderSettings:
+        """How a class is read out: as asked, else as the model does it."""
+        own = self.decoder
+        return checked_decoder(
+            own.kind if decoder is None else decoder, own.compartments if compartments is None else compartments
+        )
+
+    def knows(self, how: DecoderSettings) -> dict[str, Any]:
+        """What is known of answers that are read out so, as :func:`gemsnn.predict` takes it."""
+        return {} if self.certainty is None else self.certainty.of(how)
+
+    def _inputs(self, recordings: Any) -> Inputs:
+        return inputs_of(recordings, self.network.n_inputs, self.bin)
+
+    def _how(self, decoder: str | Decoder | None, compartments: int | None, threads: int) -> dict[str, Any]:
+        how = self.readout(decoder, compartments)
         return {
             "n_compartments": how.compartments,
             "decoder": how.kind,
@@ -218,11 +296,11 @@ class Model:
 
     def stream(
         self,
-        decoder: DecoderSettings | Decoder | str | None = None,
+        decoder: str | Decoder | None = None,
         compartments: int | None = None,
         *,
         stop: float | StoppingRule | None = None,
-        key: int = 0,
+        key: int | None = None,
         learning: bool = False,
         rule: Rule | None = None,
         patience_us: int = 0,
@@ -236,16 +314,19 @@ class Model:
         Parameters
         ----------
         decoder, compartments
-            How a class is read out; the model's own way if not given.
+            How a class is read out, as in :meth:`predict`.
         stop
             When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. If
             not given, a model that is calibrated for this decoder stops when its set has one class
             (:class:`gemsnn.inference.SmallSet`), unless it is to be taught, which ends the promise.
         key
-            Of the random draws of the first recording; each reset counts on, or is given another one. With
-            ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
+            Of the random draws of the first recording, 0 if not given; each reset counts on, or is given another one.
+            With ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
         learning, rule
-            Whether it shall be taught by ``learn(target)``, and by which rule, if not the one that trained it.
+            Whether it also learns, from steps with a target, and by which rule, if not the one that trained it. It goes
+            on where training stopped, with the means of the traces, and if not told otherwise with the compartments and
+            the draws of training; the network runs once for learning and answers. Where visible neurons drive others or
+            themselves, answers need a run beside it, whose weights follow at each reset.
         patience_us, endless
             Of the :class:`gemsnn.events.OnlineBinner` that makes steps of events.
 
@@ -255,7 +336,7 @@ class Model:
         >>> rng = np.random.default_rng(0)
         >>> y = np.array(["low", "high"] * 30)
         >>> X = rng.random((60, 20, 8)) < np.where(y == "low", 0.1, 0.5)[:, None, None]
-        >>> classifier = gemsnn.SpikingClassifier(n_hidden=5, learning_rate=1e-2, epochs=2).fit(X, y)
+        >>> classifier = gemsnn.SpikingClassifier(n_hidden=5, rule={"learning_rate": 1e-2}).fit(X, y)
         >>> live = classifier.model_.stream(stop=0.6)
         >>> for inputs_t in X[0]:
         ...     answer = live.step(inputs_t)
@@ -264,49 +345,63 @@ class Model:
         >>> answer.label, bool(answer.confidence >= 0.6)
         ('low', True)
         """
-        how = self.decoder if decoder is None else decoder
-        kind = how.kind if isinstance(how, DecoderSettings) else how
-        own = how.compartments if isinstance(how, DecoderSettings) else self.decoder.compartments
-        reader, K = as_decoder(kind), whole_number("compartments", own if compartments is None else compartments, 1)
-        taught, binner = learning or rule is not None, None
+        how = self.readout(decoder, compartments)
+        taught, binner, seed, make_learner = learning or rule is not None, None, self.prediction_seed, None
+        if taught:
+            rule, K, position = self._lesson(rule)
+            if compartments is None:
+                how = self.readout(decoder, K)
+            problem = rule.refuse(how.compartments)
+            if problem:
+                raise ConfigError(f"compartments = {how.compartments}, rule.{problem}")
+            seed, key = self.seed, position if key is None else key
+            make_learner = partial(
+                Stream, self.network, self.parameters, rule, how.compartments, seed, example=key, means=self.means
+            )
         if self.preprocessing is not None:
             binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
-        if stop is None and not taught and self.calibration is not None:
-            meant = self.calibration.decoder
-            if (meant.kind, meant.compartments) == (reader.name, K):
-                stop = SmallSet(self.calibration.guarantee)
+        if stop is None and not taught and self.calibration is not None and self.calibration.decoder == how:
+            stop = SmallSet(self.calibration.guarantee)
+        known = self.knows(how)
+        if taught:  # what is usual was measured with other weights
+            known.pop("usual", None)
         return LiveModel(
             self.network,
             self.parameters,
             self.classes,
-            reader,
-            K,
-            seed=self.prediction_seed,
-            key=key,
+            as_decoder(how.kind),
+            how.compartments,
+            seed=seed,
+            key=0 if key is None else key,
+            **known,
             stop=as_stopping_rule(stop),
             binner=binner,
-            make_learner=self._learner(rule) if taught else None,
+            make_learner=make_learner,
+            several_labels=bool(self.about.get("several_labels")),
+            sight=self.sight,
+            usual_steps=self.n_steps,
         )
 
-    def _learner(self, rule: Rule | None) -> Callable[[], Stream]:
-        """Makes what goes on learning where training stopped, with the settings of training."""
+    def _lesson(self, rule: Rule | None) -> tuple[Rule, int, int]:
+        """The rule, the compartments and the position with which training would go on."""
         try:
             settings = self.about["config"]
             if rule is None:
                 rule = TrainingConfig.make(rule=settings["rule"]).rule
-            K, position = settings["n_compartments"], self.about["position"]
+            before = self.about.get("origin") or {}
+            K, position = settings["n_compartments"], self.about["position"] + before.get("examples", 0)
         except (KeyError, TypeError, GemsnnError) as error:
             if rule is None:
                 raise ConfigError(f"the model does not say by which rule it learned ({error}): give rule=") from None
-            K, position = 1, 0
-        return lambda: Stream(self.network, self.parameters, rule, K, self.seed, example=position, means=self.means)
+            K, position = self.decoder.compartments, 0
+        return rule, K, position
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
         """Turn a recording's events into (T, n_inputs) inputs, as the training data were."""
         if self.preprocessing is None:
             raise DataError(
                 "this model was trained on arrays, not on recordings, so it does not know how to turn events into "
-                "inputs: bin them with gemsnn.events.bin_events and use Model.predict"
+                "inputs: bin them with gemsnn.events.bin_events"
             )
         return self.preprocessing.bin(events, name)
 
@@ -328,6 +423,8 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         "preprocessing": None if model.preprocessing is None else model.preprocessing.to_dict(),
         "about": model.about,
         "calibration": None,
+        "certainty": None if model.certainty is None else header_of(model.certainty),
+        "sight": None if model.sight is None else asdict(model.sight),
     }
     tensors = {
         "synaptic": parameters.synaptic,
@@ -341,18 +438,21 @@ def save_model(model: Model, path: str | PathLike[str]) -> None:
         guarantee, decoder = asdict(model.calibration.guarantee), model.calibration.decoder.model_dump()
         header["calibration"] = {"guarantee": guarantee, "decoder": decoder, "about": model.calibration.about}
         tensors["calibration_keys"] = model.calibration.keys
+    if model.certainty is not None:
+        tensors |= tensors_of(model.certainty)
+    if model.learned is not None:
+        tensors["learned"] = model.learned
     if model.means is not None:
         header["examples_of_means"], tensors["means"] = model.means.count, model.means.value
     write_tensors(Path(path), FORMAT, VERSION, header, tensors)
 
 
-def load_model(path: str | PathLike[str]) -> Model:
-    """Read a model; a damaged file, or one from a newer version, is a ``CheckpointError``."""
+def read_model(path: str | PathLike[str]) -> Model:
+    """Read a model file; a damaged one, or one from a newer version, is a ``CheckpointError``."""
     header, tensors = read_tensors(Path(path), FORMAT, VERSION)
+    if header["version"] == 1:
+        raise CheckpointError(f"{path}: written by gemsnn 0.1, whose models this version does not read; train it again")
     try:
-        if header["version"] == 1:  # written by gemsnn 0.1, which knew no circuits and called decoders readouts
-            readout = header["readout"]
-            header |= {"circuits": [], "decoder": {"kind": readout["decoder"], "compartments": readout["compartments"]}}
         check_fields(header, ModelHeader)
         _check_tensors(header, tensors)
         topology = Topology(header["n_inputs"], header["n_hidden"], header["n_visible"], tensors["mask"])
@@ -370,13 +470,17 @@ def load_model(path: str | PathLike[str]) -> Model:
             network,
             parameters,
             tuple(header["classes"]),
-            DecoderSettings(**header["decoder"]),
+            _decoder(header["decoder"]),
             header["n_steps"],
             header["seed"],
             None if choices is None else Preprocessing.from_dict(choices),
             header["about"],
             _calibration(header.get("calibration"), tensors),
             means,
+            _certainty(header.get("certainty"), tensors, network.n_hidden),
+            sight=Sight(**header["sight"]) if header.get("sight") else None,
+            learned=tensors.get("learned"),
+            path=Path(path),
         )
     except (KeyError, TypeError, ValueError, GemsnnError) as error:
         raise CheckpointError(f"{path}: not a usable model: {error}") from None
@@ -400,13 +504,26 @@ def _check_tensors(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> 
     if header.get("calibration") is not None:
         keys = tensors.get("calibration_keys")
         described["calibration_keys"] = Tensor((0 if keys is None else keys.size,), (np.uint64,))
+    if "learned" in tensors:
+        described["learned"] = Tensor((tensors["learned"].size,), (np.uint64,))
     if header.get("examples_of_means") is not None:
         described["means"] = Tensor((n_inputs, synaptic[0]), (np.float64,))
+    if header.get("certainty") is not None:
+        described |= described_tensors(header["certainty"], tensors, header["n_visible"])
     check_tensors(tensors, described)
 
 
 def _calibration(header: dict[str, Any] | None, tensors: dict[str, NDArray[Any]]) -> Calibration | None:
     if header is None:
         return None
-    guarantee, decoder = Guarantee(**header["guarantee"]), DecoderSettings(**header["decoder"])
+    guarantee, decoder = Guarantee(**header["guarantee"]), _decoder(header["decoder"])
     return Calibration(guarantee, decoder, tensors["calibration_keys"], header["about"])
+
+
+def _certainty(header: dict[str, Any] | None, tensors: dict[str, NDArray[Any]], n_hidden: int) -> Certainty | None:
+    return certainty_from(header, tensors, None if header is None else _decoder(header["decoder"]), n_hidden)
+
+
+def _decoder(values: dict[str, Any]) -> DecoderSettings:
+    """A file knows a decoder by its name only."""
+    return checked_decoder(values["kind"], values["compartments"])

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 
-from numba.core import event
-
+from gemsnn.compiling.jit import seconds_of_compiling
 from gemsnn.training.trainer import Evaluated, Learned, Trainer
 
-WINDOW = 50  # examples behind the speed
-
-_compiling = event.TimingListener()  # type: ignore[no-untyped-call]
-event.register("numba:compile", _compiling)  # type: ignore[no-untyped-call]
+WINDOW = 50  # batches behind the speed
 
 
 class Pace:
-    """Takes note of what examples and evaluations took. Compiling, which happens once, is no part of the speed."""
+    """Takes note of what batches and evaluations took. Compiling, which happens once, is no part of the speed."""
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
-        self._recent: deque[float] = deque(maxlen=WINDOW)
+        self._recent: deque[tuple[int, float]] = deque(maxlen=WINDOW)
         self._evaluation: float | None = None
-        self._compiled = _seconds_of_compiling()
+        self._compiled = seconds_of_compiling()
         self._begun = False
 
     def learned(self, happened: Learned) -> None:
         seconds = self._without_compiling(happened.seconds)
         if self._begun:
-            self._recent.append(seconds)
-        self._begun = True  # the first example also loads the compiled engine
+            self._recent.append((happened.examples, seconds))
+        self._begun = True  # the first batch also loads the compiled engine
 
     def evaluated(self, happened: Evaluated) -> None:
         self._evaluation = self._without_compiling(happened.seconds)
@@ -36,8 +32,8 @@ class Pace:
     @property
     def examples_per_second(self) -> float:
         recent = tuple(self._recent)  # a copy: displays are drawn by another thread
-        seconds = sum(recent)
-        return len(recent) / seconds if seconds else 0.0
+        seconds = sum(of_batch for _, of_batch in recent)
+        return sum(examples for examples, _ in recent) / seconds if seconds else 0.0
 
     @property
     def evaluated_once(self) -> bool:
@@ -52,18 +48,13 @@ class Pace:
     @property
     def seconds_in_all(self) -> float | None:
         """What the whole run takes from its beginning."""
-        return self._seconds(self._trainer.total, self._trainer.evaluations)
+        return self._seconds(self._trainer.total, self._trainer.n_evaluations)
 
     def _seconds(self, examples: int, evaluations: int) -> float | None:
         rate = self.examples_per_second
         return examples / rate + evaluations * (self._evaluation or 0.0) if rate else None
 
     def _without_compiling(self, seconds: float) -> float:
-        compiled = _seconds_of_compiling() - self._compiled
+        compiled = seconds_of_compiling() - self._compiled
         self._compiled += compiled
         return max(0.0, seconds - compiled)
-
-
-def _seconds_of_compiling() -> float:
-    """In this process so far."""
-    return float(_compiling.duration) if _compiling.done else 0.0

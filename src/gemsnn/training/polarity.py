@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from gemsnn.model.spike_list import SpikeList
 from gemsnn.training.data import Data, Examples
 
 
@@ -24,15 +22,15 @@ class _MergedData:
         self._data = data
         self.preprocessing = data.preprocessing.model_copy(update={"polarity": "merged"})
         self.n_inputs = self.preprocessing.n_inputs
-        self.train, self.test = _MergedExamples(data.train), _MergedExamples(data.test)
+        self.train, self.test = (_MergedExamples(part, self.n_inputs) for part in (data.train, data.test))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._data, name)
 
 
 class _MergedExamples:
-    def __init__(self, examples: Examples) -> None:
-        self._examples = examples
+    def __init__(self, examples: Examples, n_inputs: int) -> None:
+        self._examples, self._n_inputs = examples, n_inputs
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._examples, name)
@@ -40,15 +38,6 @@ class _MergedExamples:
     def __len__(self) -> int:
         return len(self._examples)
 
-    def __getitem__(self, index: int, /) -> NDArray[Any]:
-        return _merged(self._examples[index])
-
-    def read(self, indices: ArrayLike, /) -> NDArray[Any]:
-        return _merged(self._examples.read(indices))
-
-
-def _merged(spikes: NDArray[Any]) -> NDArray[Any]:
-    """(..., n_inputs) of (..., 2 n_inputs): all OFF cells, then all ON cells."""
-    off, on = np.split(spikes, 2, axis=-1)
-    merged: NDArray[Any] = off | on
-    return merged
+    def load(self, index: int, /) -> tuple[SpikeList, SpikeList | None]:
+        inputs, target = self._examples.load(index)
+        return inputs.folded(self._n_inputs), target  # all OFF cells come first, then all ON cells

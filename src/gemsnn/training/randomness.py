@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.common import splits
+from gemsnn.common.seeds import words
 
 
 class Purpose(IntEnum):
@@ -22,16 +23,19 @@ class Purpose(IntEnum):
     TRAIN = 6
     SHIFT = 7
     CALIBRATE = 8
+    CERTAINTY = 9
+    NOTHING = 10
+    REPLAY = 11
 
 
 def derived_seed(seed: int, purpose: Purpose) -> int:
     """A seed for the spikes of one purpose, so that evaluating never repeats the draws of learning."""
-    return int(np.random.SeedSequence([seed, purpose]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(np.random.SeedSequence(words(seed, purpose)).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
     """Draws for one purpose; ``key`` tells its uses apart."""
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, purpose, *key])))
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(words(seed, purpose, *key))))
 
 
 def shuffled(n: int, seed: int, purpose: Purpose, *key: int) -> NDArray[np.intp]:
@@ -56,6 +60,12 @@ def hold_out(labels: NDArray[Any], fraction: float, seed: int) -> tuple[NDArray[
         return min(max(round(fraction * n), 1), n - 1) if fraction > 0 else 0
 
     held = splits.stratified_share(labels, count, _hold_out_draw(seed))
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def hold_out_groups(groups: NDArray[Any], fraction: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Indices to train on and to validate on: no group is in both."""
+    held = splits.group_share(groups, fraction, _hold_out_draw(seed))
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 

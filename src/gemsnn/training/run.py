@@ -9,6 +9,7 @@
 | `best.safetensors` | the best model by validation |
 | `best_on_test.safetensors` | the best model by test: what the paper reports, and not an honest estimate |
 | `final.safetensors`, `summary.json` | the model at the end, and the results in short; there once the run is finished |
+| `README.md` | a model card: figures, data and limits of the model, in words; there once the run is finished |
 | `lock` | held by the process that works on the run |
 """
 
@@ -19,29 +20,39 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gemsnn.common.described import described
+import numpy as np
+from numpy.typing import NDArray
+
 from gemsnn.common.files import read_regular, remove_partial_files, write_whole, writing
-from gemsnn.common.sealed import SEAL, BrokenSealError, seal, unseal
+from gemsnn.common.sealed import BrokenSealError, seal, unseal
 from gemsnn.errors import CheckpointError, ConfigError, WriteError
+from gemsnn.events.pairs import is_pairs
 from gemsnn.metrics import communication
 from gemsnn.model import Network, Parameters
+from gemsnn.training.calibration import keys_of
+from gemsnn.training.card import model_card
+from gemsnn.training.certainty_fit import with_certainty
 from gemsnn.training.checkpoints import Checkpoint, Checkpoints
 from gemsnn.training.config import TrainingConfig, differences, write_config
 from gemsnn.training.data import Data
 from gemsnn.training.formats import Evaluation, FormatError, Summary, check_fields
+from gemsnn.training.from_model import FromModel
+from gemsnn.training.from_settings import identity_of, trainer_of
 from gemsnn.training.lock import locked
-from gemsnn.training.model import Model, load_model, save_model
+from gemsnn.training.model import Model, read_model, save_model
+from gemsnn.training.pairs import PairData
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Progress, Record, Trainer
 
 ModelName = Literal["best", "final", "best_on_test"]
+_MODELS: tuple[ModelName, ...] = ("final", "best", "best_on_test")
 SUMMARY_FORMAT, SUMMARY_VERSION = "gemsnn summary", 2
 
 
-@described
 class Outcome(NamedTuple):
     """How a call of :func:`train` ended."""
 
@@ -49,7 +60,6 @@ class Outcome(NamedTuple):
     trainer: Trainer
 
 
-@described
 class RunDirectory:
     """The files of a run, by name."""
 
@@ -59,11 +69,8 @@ class RunDirectory:
         self.metrics = self.path / "metrics.jsonl"
         self.timing = self.path / "timing.jsonl"
         self.summary = self.path / "summary.json"
+        self.card = self.path / "README.md"
         self.checkpoints = Checkpoints(self.path / "checkpoints")
-
-    def _told(self) -> dict[str, Any]:
-        status = "finished" if self.finished else "begun" if self.started else "empty"
-        return {"path": str(self.path), "status": status}
 
     @property
     def started(self) -> bool:
@@ -78,7 +85,7 @@ class RunDirectory:
 
     def load_model(self, name: ModelName | None = None) -> Model:
         """A model of the run; if none is named, the best by validation, or the final one where none was held out."""
-        return load_model(self.find_model(name))
+        return read_model(self.find_model(name))
 
     def find_model(self, name: ModelName | None = None) -> Path:
         """The file of :meth:`load_model`."""
@@ -111,7 +118,7 @@ class RunDirectory:
             raise CheckpointError(f"{self.path}: this run is not finished; continue it with --resume")
         content = self._read(self.summary)
         try:
-            summary = _summary_of_version_1(content) or unseal(content)
+            summary = unseal(content)
             version = summary.get("version")
             if isinstance(version, int) and version > SUMMARY_VERSION:
                 raise CheckpointError(f"{self.summary}: from a newer gemsnn; install that")
@@ -127,14 +134,27 @@ class RunDirectory:
             raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
 
     def _checked_metrics(self) -> bytes:
-        """The bytes of ``metrics.jsonl``, as the summary knows them; gemsnn 0.1 took no note of that."""
+        """The bytes of ``metrics.jsonl``, as the summary knows them."""
         content = self._read(self.metrics) if self.metrics.exists() else b""
-        expected = self.read_summary().get("metrics_sha256")
-        if expected is not None and hashlib.sha256(content).hexdigest() != expected:
+        if hashlib.sha256(content).hexdigest() != self.read_summary()["metrics_sha256"]:
             raise CheckpointError(
                 f"{self.metrics}: cannot be believed: it was changed since the run was finished. {_WHAT_TO_DO}"
             )
         return content
+
+
+def load_model(path: str | PathLike[str], name: ModelName | None = None) -> Model:
+    """Read a trained model from a run directory or from a model file (.safetensors).
+
+    ``name`` is which model of a run; if it is not given, the best by validation, or the final one where no examples
+    were held out. A damaged file, or one from a newer version, is a ``CheckpointError``.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return RunDirectory(place).load_model(name)
+    if name is not None:
+        raise ConfigError(f"{place}: {name!r} names a model of a run directory, but this is none")
+    return read_model(place)
 
 
 def read_records(content: bytes, name: Path) -> list[Record]:
@@ -153,24 +173,15 @@ def read_records(content: bytes, name: Path) -> list[Record]:
 _WHAT_TO_DO = "Put the original back, or remove the run's directory and run it again"
 
 
-def _summary_of_version_1(content: bytes) -> dict[str, Any] | None:
-    """A summary as gemsnn 0.1 wrote it, without a checksum; None if it is anything else."""
-    try:
-        summary = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    known = isinstance(summary, dict) and summary.get("format") == SUMMARY_FORMAT and summary.get("version") == 1
-    return summary if known and SEAL not in summary else None
-
-
 def train(
     config: TrainingConfig,
-    data: Data,
+    data: Data | Any,
     directory: str | PathLike[str],
     *,
     resume: bool = False,
     network: Network | None = None,
     parameters: Parameters | None = None,
+    from_model: FromModel | Model | str | PathLike[str] | None = None,
     observers: Sequence[Observer] | Callable[[RunDirectory, Trainer], Sequence[Observer]] = (),
     stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
@@ -179,7 +190,7 @@ def train(
     Parameters
     ----------
     config, data
-        What to train, on what.
+        What to train, on what: prepared data, :class:`ArrayData`, :class:`PairData`, or a data set as PyTorch has them.
     directory
         Made if it is not there.
     resume
@@ -187,6 +198,9 @@ def train(
         are refused. Without it a directory that holds a run is refused.
     network, parameters
         A network and initial parameters of one's own, in place of those that the settings describe.
+    from_model
+        A trained model to go on from, or where it is; :class:`gemsnn.FromModel` says more of what stays and what is
+        new. A guarantee that it was calibrated for is not kept.
     observers
         Told of every example and evaluation; or a function that makes them once the run is set up.
     stop
@@ -206,12 +220,19 @@ def train(
     >>> folder.cleanup()
     """
     run = RunDirectory(directory)
+    if is_pairs(data):
+        data = PairData(data)
     # This refuses what cannot be trained before anything is written.
-    trainer = Trainer(config, data, network=network, parameters=parameters)
+    if isinstance(from_model, str | PathLike):
+        from_model = load_model(from_model)
+    begun = FromModel(from_model) if isinstance(from_model, Model) else from_model
+    trainer = trainer_of(config, data, network=network, parameters=parameters, from_model=begun)
+    config = config.changed(rule=trainer.rule)  # with the learning rate that was measured, if settings give none
+    identity = identity_of(config, trainer, network is not None or parameters is not None, begun)
     with writing(run.path):
         run.path.mkdir(parents=True, exist_ok=True)
     with locked(run.path):
-        recorder = _Recorder(run, trainer)
+        recorder = _Recorder(run, trainer, config, identity, begun)
         if run.started:
             if not resume:
                 raise CheckpointError(
@@ -228,7 +249,9 @@ def train(
             else:
                 recorder.save()
         except WriteError as error:
-            raise WriteError(f"{error}, then continue with --resume. Earlier checkpoints are intact") from error
+            left = run.checkpoints.paths()
+            told = f"The run resumes from {left[0].name}" if left else "No checkpoint is left to resume from"
+            raise WriteError(f"{error}, then continue with --resume. {told}") from error
     status: Any = "interrupted" if not finished else "stopped early" if trainer.stopped_early else "finished"
     return Outcome(status, trainer)
 
@@ -236,9 +259,19 @@ def train(
 class _Recorder:
     """Writes what a run leaves, in an order that makes every instant a good one to be killed in."""
 
-    def __init__(self, run: RunDirectory, trainer: Trainer) -> None:
-        self.run, self.trainer = run, trainer
-        self._config, self._data = trainer.identity(), trainer.data.fingerprint
+    def __init__(
+        self,
+        run: RunDirectory,
+        trainer: Trainer,
+        config: TrainingConfig,
+        identity: dict[str, Any],
+        from_model: FromModel | None,
+    ) -> None:
+        self.run, self.trainer, self.config, self.from_model = run, trainer, config, from_model
+        self._about: dict[str, Any] = {"config": identity}
+        if from_model is not None:
+            self._about["origin"] = from_model.origin()
+        self._identity, self._data = identity, trainer.data.fingerprint
         self._metrics_bytes, self._metrics_digest = 0, hashlib.sha256()
         self._saved_at = time.monotonic()
         self._learning_seconds, self._timed_from = 0.0, 0
@@ -293,7 +326,7 @@ class _Recorder:
                 )
 
     def _refuse_changes(self, found: Checkpoint) -> None:
-        changes = differences(found.config, self._config)
+        changes = differences(found.config, self._identity)
         if found.data != self._data:
             changes.append(f"the data had fingerprint {found.data[:12]}... and now has {self._data[:12]}...")
         if changes:
@@ -307,15 +340,15 @@ class _Recorder:
     def learned(self, trainer: Trainer, event: Learned, /) -> None:
         self._learning_seconds += event.seconds
         self._processor_seconds += time.process_time() - self._processor_from
-        if time.monotonic() - self._saved_at >= trainer.config.checkpoint_seconds:
+        if time.monotonic() - self._saved_at >= self.config.checkpoint_seconds:
             self.save()
         self._processor_from = time.process_time()
 
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
         if event.is_best:
-            save_model(trainer.model(event.record), self.run.model_path("best"))
+            self._save_model(event.record, self.run.model_path("best"))
         if event.is_best_on_test:
-            save_model(trainer.model(event.record), self.run.model_path("best_on_test"))
+            self._save_model(event.record, self.run.model_path("best_on_test"))
         self._append(event.record)
         self.save()
         self._note_time(event)
@@ -324,7 +357,7 @@ class _Recorder:
         """Write a checkpoint."""
         self.run.checkpoints.write(
             Checkpoint(
-                self.trainer.state, self._config, self._data, self._metrics_bytes, self._metrics_digest.hexdigest()
+                self.trainer.state, self._identity, self._data, self._metrics_bytes, self._metrics_digest.hexdigest()
             )
         )
         self._saved_at = time.monotonic()
@@ -333,8 +366,13 @@ class _Recorder:
 
     def finish(self) -> None:
         trainer, progress = self.trainer, self.trainer.state.progress
-        save_model(trainer.model(progress.last), self.run.model_path("final"))
-        loads = communication(trainer.network, trainer.config.rule, trainer.config.n_compartments)
+        self._save_model(progress.last, self.run.model_path("final"))
+        parts, data = trainer.partition, trainer.data
+        known = np.concatenate([parts.training, parts.validation])
+        learned = keys_of(data.train, known, data.n_inputs)
+        for which in _MODELS:
+            self._complete(self.run.model_path(which), learned)
+        loads = communication(trainer.network, trainer.rule, trainer.n_compartments)
         summary = {
             "format": SUMMARY_FORMAT,
             "version": SUMMARY_VERSION,
@@ -342,18 +380,21 @@ class _Recorder:
             "position": trainer.position,
             "time_samples": progress.time_samples,
             "examples": {
-                "train": len(trainer.training),
-                "validation": len(trainer.validation),
-                "test": len(trainer.test),
+                "train": len(trainer.partition.training),
+                "validation": len(trainer.partition.validation),
+                "test": len(trainer.partition.test),
             },
             "communication": loads._asdict(),
             "best": progress.best,
             "best_on_test": progress.best_on_test,
+            "likelihood_trained": progress.likelihood_trained,
             "final": progress.last,
-            "config": self._config,
+            **self._about,
             "data": self._data,
             "metrics_sha256": self._metrics_digest.hexdigest(),
         }
+        card = model_card(self.run.load_model("best" if progress.best else "final"), summary)
+        write_whole(self.run.card, card.encode())
         write_whole(self.run.summary, seal(summary))
 
     # ---- inside
@@ -361,7 +402,20 @@ class _Recorder:
     def _write_config(self) -> None:
         path = getattr(self.trainer.data, "path", None)
         where = None if path is None else str(Path(path).absolute())
-        write_whole(self.run.config, write_config(self.trainer.config, where).encode())
+        written = None if self.from_model is None else self.from_model.table()
+        write_whole(self.run.config, write_config(self.config, where, written).encode())
+
+    def _save_model(self, record: Record | None, path: Path) -> None:
+        """Every model that a run leaves is made here."""
+        save_model(self.trainer.model(record, self._about), path)
+
+    def _complete(self, path: Path, learned: NDArray[np.uint64]) -> None:
+        """Let a model know what it learned from and, by the held-out examples, how far to believe its answers."""
+        if path.exists():
+            trainer, model = self.trainer, replace(read_model(path), learned=learned)
+            if self.config.calibrate and path != self.run.model_path("best_on_test"):
+                model = with_certainty(model, trainer.data, trainer.partition, threads=trainer.threads)
+            save_model(model, path)
 
     def _append(self, record: Record) -> None:
         line = (json.dumps(record, allow_nan=False) + "\n").encode()

@@ -17,11 +17,6 @@ SUFFIX = ".gemsnn"
 FIGURES = ("log_likelihood", "accuracy", "ece", "nll", "brier", "van_rossum", "hidden_spikes_per_step")
 
 
-def available() -> bool:
-    """Whether the extra is installed."""
-    return find_spec("tensorboard") is not None
-
-
 class TensorBoard:
     """An observer that writes to the folder ``tensorboard`` of a run; steps are processed time samples.
 
@@ -30,7 +25,7 @@ class TensorBoard:
     """
 
     def __init__(self, run: RunDirectory) -> None:
-        if not available():
+        if find_spec("tensorboard") is None:
             raise ConfigError("TensorBoard is not installed: pip install 'gemsnn[tensorboard]', or leave it out")
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 

@@ -1,41 +1,42 @@
-"""Training itself, without files: one example after the other, evaluations in between.
+"""Training itself, without files: batch after batch, evaluations in between.
 
-Everything follows from the configuration, the data and the position (how many examples were learned): the order of the
-examples, the hold-out and every random draw. So a :class:`TrainingState` is all that is needed to go on, to the bit.
+Everything follows from the parts given and the position (how many examples were learned): the order of the examples and
+every random draw. So a :class:`TrainingState` is all that is needed to resume bit-for-bit identically.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.common.described import described
-from gemsnn.common.splits import strata
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError
-from gemsnn.learning import Lessons, TraceMeans
+from gemsnn.learning import Lesson, Lessons, TraceMeans
 from gemsnn.learning.learn import check_finite
 from gemsnn.learning.means import mean_trace
 from gemsnn.model import Network, Parameters
+from gemsnn.model.spike_list import SpikeList
+from gemsnn.objectives import LIKELIHOOD, Objective
 from gemsnn.rules import Rule
+from gemsnn.training.augmentation import Augmentation
+from gemsnn.training.batches import Batches
 from gemsnn.training.choice import better
-from gemsnn.training.config import MOST_EVALUATIONS, TrainingConfig
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.evaluation import Stopped, evaluate
+from gemsnn.training.evaluations import Evaluations
+from gemsnn.training.health import Health, LearningWarning
 from gemsnn.training.model import Model
-from gemsnn.training.points import EvaluationPoints
-from gemsnn.training.polarity import merged_polarities
-from gemsnn.training.randomness import Purpose, derived_seed, epoch_order, hold_out, stratified_order
-from gemsnn.training.shift import Shift
-from gemsnn.training.targets import are_classes, desired
-from gemsnn.training.weights import example_weights
+from gemsnn.training.partition import Indices, Partition
+from gemsnn.training.randomness import Purpose, derived_seed, epoch_order
+from gemsnn.training.schedule import Schedule
+from gemsnn.training.targets import desired
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
@@ -52,10 +53,13 @@ class Progress:
     evaluated: int = 0
     """Position of the last evaluation."""
     averaged: int = 0
-    """Examples whose weights are in the average."""
+    """Batches after which the weights were added to the average."""
     log_likelihood_sum: float = 0.0
     hidden_spikes_sum: float = 0.0
+    report_sum: float = 0.0
     """Sums over the examples learned since the last evaluation."""
+    likelihood_trained: Record | None = None
+    """The last evaluation before another objective than likelihood took over."""
     best: Record | None = None
     """The best evaluation by validation."""
     best_on_test: Record | None = None
@@ -77,17 +81,16 @@ class TrainingState:
     """Of the examples so far, as they were shown; None where traces keep their means."""
 
 
-@described
 class Learned(NamedTuple):
-    """What is worth knowing of one learned example."""
+    """What is worth knowing of one learned batch."""
 
-    position: int  #: examples learned, this one included
-    log_likelihood: float  #: of the desired output, estimated over the compartments while learning
-    hidden_spikes_per_step: float  #: summed over compartments
+    position: int  #: examples learned, these included
+    examples: int  #: in the batch
+    log_likelihood: float  #: mean over its examples of the desired output's, estimated over compartments while learning
+    hidden_spikes_per_step: float  #: mean over its examples, summed over compartments
     seconds: float  #: by the clock
 
 
-@described
 class Evaluated(NamedTuple):
     """What is worth knowing of an evaluation."""
 
@@ -104,6 +107,7 @@ class Observer(Protocol):
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None: ...
 
 
+SILENT = 0.05  # of the desired spikes
 FAR_WORSE = 20  # times the log-likelihood of pure chance
 
 
@@ -111,59 +115,101 @@ class DivergenceWarning(UserWarning):
     """The numbers are finite, but training has left everything sensible behind."""
 
 
-@described
 class Trainer:
-    """Trains a network on the training examples of ``data``.
+    """Trains a network on examples. :func:`gemsnn.training.trainer_of` makes one from settings.
 
     Parameters
     ----------
-    config
-        All settings.
+    network, parameters, rule
+        What learns, from where (they are copied), and how: the rule needs a learning rate.
     data
-        ``gemsnn.events.open_prepared(...)``, or anything of that shape; examples are read when their turn comes.
+        Where the examples are, which are read when their turn comes: ``gemsnn.events.open_prepared(...)``,
+        :class:`ArrayData`, or anything of that shape.
+    partition
+        Which examples are learned from, and which are evaluated on; all of them if not given.
+    n_compartments
+        K while learning.
+    schedule
+        How long, in which steps.
+    augmentation
+        What happens to examples each time they are learned, one after the other.
+    evaluations
+        When to evaluate, how, and what makes a model the best.
+    means
+        Of the traces to begin with, in mean-free learning; None: traces keep their means.
+    seed, first
+        They decide the order of the examples and every random draw, which for example n of the run are those of
+        ``first + n``.
+    objective, likelihood_first, objective_rule
+        What is learned for, after ``likelihood_first`` of the run was learned for likelihood; and how, ``rule`` if not
+        given. The default objective is likelihood from beginning to end.
+    threads
+        They share out the examples of a batch, and those that are evaluated; the results do not depend on it.
     state
         Where to go on; the beginning if not given.
-    network, parameters
-        A network and initial parameters of one's own, in place of those that the settings describe.
     """
 
     def __init__(
         self,
-        config: TrainingConfig,
+        network: Network,
+        parameters: Parameters,
+        rule: Rule,
         data: Data,
-        state: TrainingState | None = None,
+        partition: Partition | None = None,
         *,
-        network: Network | None = None,
-        parameters: Parameters | None = None,
+        n_compartments: int = 1,
+        schedule: Schedule | None = None,
+        augmentation: Sequence[Augmentation] = (),
+        evaluations: Evaluations | None = None,
+        means: TraceMeans | None = None,
+        seed: int = 0,
+        first: int = 0,
+        threads: int = 1,
+        state: TrainingState | None = None,
+        objective: Objective = LIKELIHOOD,
+        likelihood_first: float = 0.33,
+        objective_rule: Rule | None = None,
     ) -> None:
-        data = merged_polarities(data) if config.merge_polarities else data
-        self.config, self.data = config, data
-        self._weights = example_weights(config.class_weight, data)
-        self.training, self.validation = _split(config, data, self._weights)
-        self.test = _limited(np.arange(len(data.test)), data.test, config.test_limit, config.seed)
-        self.network = network or config.network(data.n_inputs, data.n_visible, are_classes(data.train))
-        _check_network(self.network, data)
-        self._steps = float(data.train.lengths[self.training].mean())  # of an example, on average
-        self.total = config.total_examples(len(self.training), self._steps)
-        start = self._initial_parameters(parameters)
-        self._given = None if network is None and parameters is None else _fingerprint(self.network, start)
-        self.state = TrainingState(start, means=initial_means(config, self.network)) if state is None else state
-        longest = int(data.train.lengths[self.training].max())
-        self._lessons = Lessons(self.network, config.n_compartments, longest, config.threads)
-        self._shift = Shift(config, data.n_inputs, data.grid, targets_stay=data.target_grid is not None)
-        self._order: tuple[int, NDArray[np.intp]] = (-1, self.training)
-        self._average_from = self.total - round(config.average_last * self.total)
-        self._evaluate_at = self._positions_to_evaluate_at()
-        self._patience = config.patience_for(len(self._evaluate_at), len(self.validation))
-
-    def _told(self) -> dict[str, Any]:
-        return {"network": self.network, "rule": self.config.rule, "position": self.position, "total": self.total}
+        self.network, self.rule, self.data, self.n_compartments = network, rule, data, n_compartments
+        self.partition = partition or Partition.whole(data)
+        self.schedule, self.evaluations = schedule or Schedule(), evaluations or Evaluations()
+        self.augmentation, self.seed, self.first, self.threads = tuple(augmentation), seed, first, threads
+        _check_network(network, data)
+        _ = rule.step_size  # a number by now
+        network.check_parameters(parameters)
+        self.state = TrainingState(parameters.copy(), means=means) if state is None else state
+        self._dtype, self._mean_free = parameters.dtype, means is not None
+        lengths, n = data.train.lengths[self.partition.training], len(self.partition.training)
+        self._steps = Fraction(int(lengths.sum()), n)  # of an example, on average
+        self.total = self.schedule.total(n, float(self._steps))
+        self.batches = Batches(n, self.schedule.batch_size, self.total)
+        self._average_from = self.total - round(self.schedule.average_last * self.total)
+        self._evaluate_at = self.evaluations.points(self.batches, self._steps)
+        self._health = self._looked_after(lengths)
+        self._patience = self.evaluations.patience_for(len(self._evaluate_at), len(self.partition.validation))
+        self.objective, self.objective_rule = objective, objective_rule or rule
+        _check_objective(objective, self.objective_rule, network, n_compartments)
+        first_part = 1.0 if objective == LIKELIHOOD else likelihood_first
+        self._objective_from = math.ceil(first_part * self.total)
+        if objective.select_by and self.evaluations.select_by is None and data.train.labels is None:
+            self.evaluations = replace(self.evaluations, select_by=objective.select_by)
+        for_likelihood, for_objective = (
+            Lessons(network, n_compartments, int(lengths.max()), seed=seed, threads=threads, objective=one)
+            for one in (LIKELIHOOD, objective)
+        )
+        self._lessons, self._doubted = (for_likelihood, for_objective), objective == LIKELIHOOD
+        self._order: tuple[int, Indices] = (-1, self.partition.training)
 
     # ---- where we are
 
     @property
     def position(self) -> int:
         return self.state.progress.position
+
+    @property
+    def for_objective(self) -> bool:
+        """Whether the next batch is learned for the objective, not for likelihood first."""
+        return self.position >= self._objective_from
 
     @property
     def stopped_early(self) -> bool:
@@ -181,7 +227,7 @@ class Trainer:
         return self.position in self._evaluate_at and self.state.progress.evaluated != self.position
 
     @property
-    def evaluations(self) -> int:
+    def n_evaluations(self) -> int:
         """Evaluations of the whole run, if it is not stopped early."""
         return len(self._evaluate_at)
 
@@ -190,27 +236,55 @@ class Trainer:
         """Evaluations still to come, if the run is not stopped early."""
         return self._evaluate_at.after(self.position)
 
+    @property
+    def upcoming(self) -> Indices:
+        """The training examples of the next batch."""
+        epoch, start = divmod(self.position, self.batches.epoch)
+        if self._order[0] != epoch:
+            self._order = epoch, self._order_of(epoch)
+        return self._order[1][start : start + self.batches.end(self.position) - self.position]
+
     def parameters(self) -> Parameters:
         """The weights that make the model: the average if there is one, else the latest."""
         total, count = self.state.weight_sum, self.state.progress.averaged
         if total is None:
             return self.state.parameters.copy()
-        dtype = np.dtype(self.config.dtype)
-        return Parameters(*((array / count).astype(dtype) for array in (total.synaptic, total.somatic, total.bias)))
+        return Parameters(
+            *((array / count).astype(self._dtype) for array in (total.synaptic, total.somatic, total.bias))
+        )
 
-    def identity(self) -> dict[str, Any]:
-        """What decides the results, besides the data, as JSON values."""
-        identity = self.config.identity()
-        if self._given is not None:
-            identity["own network and parameters"] = self._given
-        return identity
+    def model(self, record: Record | None = None, about: Mapping[str, Any] | None = None) -> Model:
+        """The model as it is now.
+
+        ``record`` is the evaluation that it belongs to; ``about`` what else is worth knowing of it, as JSON values.
+        """
+        K, labels = self.n_compartments, self.data.train.labels
+        told: dict[str, Any] = {
+            "position": self.position,
+            "evaluation": record,
+            **(about or {}),
+            "communication": {"compartments": K, **self.rule.communication(self.network, K)._asdict()},
+        }
+        if labels is not None and labels.ndim == 2:
+            told["several_labels"] = True
+        return Model(
+            self.network,
+            self.parameters(),
+            tuple(self.data.classes),
+            self.evaluations.decoders[0],
+            self.data.n_steps,
+            self.seed,
+            self.data.preprocessing,
+            {**told, "data": self.data.fingerprint},
+            means=self.state.means,
+        )
 
     def adopt(self, state: TrainingState) -> None:
         """Go on from a state; one that does not fit the network is a ``CheckpointError``."""
         try:
             self.network.check_parameters(state.parameters)
-            if state.parameters.dtype != np.dtype(self.config.dtype):
-                raise ConfigError(f"the weights are {state.parameters.dtype}, but the settings say {self.config.dtype}")
+            if state.parameters.dtype != self._dtype:
+                raise ConfigError(f"the weights are {state.parameters.dtype}, but the settings say {self._dtype}")
             if state.weight_sum is not None:
                 self.network.check_parameters(state.weight_sum)
                 if state.weight_sum.dtype != np.float64:
@@ -226,16 +300,19 @@ class Trainer:
         """What was reached follows from the position; anything else would go on to other numbers."""
         progress, due = state.progress, self._evaluate_at
         position = progress.position
-        expected = {"averaged": max(0, position - self._average_from), "time_samples": self._time_samples(position)}
+        if position > self.total:
+            raise DataError(f"position {position} is beyond the last, {self.total}")
+        if position not in self.batches:
+            raise DataError(f"position {position} lies inside a batch")
+        averaged = self.batches.count(position) - self.batches.count(self._average_from)
+        expected = {"averaged": max(0, averaged), "time_samples": self._time_samples(position)}
         for name, value in expected.items():
             if getattr(progress, name) != value:
                 raise DataError(f"{name} is {getattr(progress, name)} at position {position}, but must be {value}")
-        if position > self.total:
-            raise DataError(f"position {position} is beyond the last, {self.total}")
-        if (state.means is None) == self.config.mean_free:
-            raise DataError(f"there are {'no' if self.config.mean_free else 'unexpected'} means of the traces")
+        if (state.means is None) == self._mean_free:
+            raise DataError(f"there are {'no' if self._mean_free else 'unexpected'} means of the traces")
         if (state.weight_sum is None) != (progress.averaged == 0):
-            raise DataError(f"{progress.averaged} examples are averaged, but their sum is {state.weight_sum}")
+            raise DataError(f"{progress.averaged} batches are averaged, but their sum is {state.weight_sum}")
         evaluated = progress.evaluated
         left = due.after(evaluated) - due.after(position)  # since then; the last may be about to be done
         if evaluated > position or (evaluated and evaluated not in due) or left > (position in due):
@@ -246,32 +323,9 @@ class Trainer:
     def _time_samples(self, position: int) -> int:
         """Time steps of the first examples of the run."""
         lengths = self.data.train.lengths
-        epoch, place = divmod(position, len(self.training))
-        order = epoch_order(len(self.training), self.config.seed, epoch)[:place]
-        return int(epoch * lengths[self.training].sum() + lengths[self.training[order]].sum())
-
-    def model(self, record: Record | None = None) -> Model:
-        """The model as it is now; ``record`` is the evaluation that it belongs to."""
-        rule, K, labels = self.config.rule, self.config.n_compartments, self.data.train.labels
-        about = {
-            "position": self.position,
-            "evaluation": record,
-            "config": self.identity(),
-            "communication": {"compartments": K, **rule.communication(self.network, K)._asdict()},
-        }
-        if labels is not None and labels.ndim == 2:
-            about["several_labels"] = True
-        return Model(
-            self.network,
-            self.parameters(),
-            tuple(self.data.classes),
-            self.config.main_decoder,
-            self.data.n_steps,
-            self.config.seed,
-            self.data.preprocessing,
-            {**about, "data": self.data.fingerprint},
-            means=self.state.means,
-        )
+        epoch, place = divmod(position, self.batches.epoch)
+        whole = int(lengths[self.partition.training].sum())
+        return epoch * whole + int(lengths[self._order_of(epoch)[:place]].sum())
 
     # ---- going on
 
@@ -294,94 +348,148 @@ class Trainer:
         return True
 
     def learn_next(self) -> Learned:
-        """Learn from the next example."""
+        """Learn from the next batch."""
         begin = time.perf_counter()
         state, progress = self.state, self.state.progress
-        index = self._next_index()
-        examples = self.data.train
-        state.parameters, likelihood, spikes, state.means = learn_example(
-            self._lessons,
-            state.parameters,
-            self.config,
-            weighted(self.config.rule_at(progress.position, self.total), self._weights[index]),
-            self._shift(examples[index], progress.position),
-            desired(examples, index, self.network.n_visible),
-            progress.position,
-            state.means,
-        )
-        progress.position += 1
-        progress.time_samples += int(examples.lengths[index])
-        progress.log_likelihood_sum += likelihood
-        progress.hidden_spikes_sum += spikes
+        indices = self.upcoming
+        lessons: Sequence[Lesson] = self._lessons_of(indices)
+        for change in self.augmentation:
+            lessons = change(lessons, self.seed)
+        if self.for_objective and not self._doubted:
+            self._warn_of_doubts()
+        likelihoods, spikes, reports = self._learn(lessons)
+        n = len(indices)  # lessons that were added stand after these, and are not counted
+        progress.position += n
+        progress.time_samples += int(self.data.train.lengths[indices].sum())
+        for place, lesson in enumerate(lessons[:n]):
+            progress.log_likelihood_sum += likelihoods[place]
+            progress.hidden_spikes_sum += spikes[place]
+            progress.report_sum += reports[place]
+            if state.means is not None:
+                state.means = state.means.moved(mean_trace(self.network, cast(SpikeList, lesson.inputs)))
         if progress.position > self._average_from:
             self._add_to_average(state.parameters)
-        return Learned(progress.position, likelihood, spikes, time.perf_counter() - begin)
+        return Learned(progress.position, n, sum(likelihoods[:n]) / n, sum(spikes[:n]) / n, time.perf_counter() - begin)
 
     def evaluate(self, stop: Callable[[], bool] = lambda: False) -> Evaluated:
         """Measure the model, and take note of it."""
         begin = time.perf_counter()
-        progress = self.state.progress
+        progress, by = self.state.progress, self.evaluations.select_by
         since = progress.position - progress.evaluated
         record: Record = {
             "position": progress.position,
-            "epoch": progress.position / len(self.training),
+            "epoch": progress.position / self.batches.epoch,
             "time_samples": progress.time_samples,
             "train": {
                 "examples": since,
                 "log_likelihood": progress.log_likelihood_sum / since,
                 "hidden_spikes_per_step": progress.hidden_spikes_sum / since,
+                "report": progress.report_sum / since,
             },
-            "validation": self._measure(self.data.train, self.validation, Purpose.PREDICT, stop),
-            "test": self._measure(self.data.test, self.test, Purpose.PREDICT, stop),
+            "validation": self._measure(self.data.train, self.partition.validation, stop),
+            "test": self._measure(self.data.test, self.partition.test, stop),
         }
         self._warn_of_divergence(record["train"]["log_likelihood"])
-        is_best = _better(record, progress.best, "validation", self.config.criterion)
-        is_best_on_test = _better(record, progress.best_on_test, "test", self.config.criterion or "accuracy")
+        self._warn_of_silence(record["validation"] or record["test"])
+        epochs = math.ceil(self.total / self.batches.epoch)
+        for told in self._health.after(record, epochs, at_the_end=progress.position >= self.total):
+            warnings.warn(told, LearningWarning, stacklevel=3)
+        is_best = _better(record, progress.best, "validation", by)
+        is_best_on_test = _better(record, progress.best_on_test, "test", by or "accuracy")
         progress.stale = 0 if is_best else progress.stale + 1
         if is_best:
             progress.best = record
         if is_best_on_test:
             progress.best_on_test = record
         progress.evaluated, progress.last = progress.position, record
-        progress.log_likelihood_sum = progress.hidden_spikes_sum = 0.0
+        if progress.position <= self._objective_from < self.total:
+            progress.likelihood_trained = record
+        progress.log_likelihood_sum = progress.hidden_spikes_sum = progress.report_sum = 0.0
         return Evaluated(record, is_best, is_best_on_test, time.perf_counter() - begin)
 
     # ---- inside
+
+    def _looked_after(self, lengths: NDArray[np.int64]) -> Health:
+        preprocessing, labels = self.data.preprocessing, self.data.train.labels
+        return Health(
+            self.network.n_hidden,
+            lengths,
+            None if preprocessing is None else preprocessing.bin_us,
+            None if labels is None else labels[self.partition.validation],
+        )
+
+    def _order_of(self, epoch: int) -> Indices:
+        """The training examples in the order in which an epoch shows them."""
+        training = self.partition.training
+        return training[epoch_order(len(training), self.seed, epoch)] if self.schedule.shuffle else training
+
+    def _lessons_of(self, indices: Indices) -> list[Lesson]:
+        """The examples as they stand in the data, each with the rule for the whole batch times its own weight."""
+        how = self.objective_rule if self.for_objective else self.rule
+        rule = self.schedule.rule_at(how, self.position, self.total)
+        lessons = []
+        for place, index in enumerate(indices.tolist()):
+            inputs, target = self.data.train.load(index)
+            rate = rule.step_size * float(self.partition.weights[index])
+            targets = desired(self.data.train.labels, index, target, inputs.n_steps, self.network.n_visible)
+            lessons.append(
+                Lesson(inputs, targets, replace(rule, learning_rate=rate), self.first + self.position + place)
+            )
+        return lessons
+
+    def _learn(self, batch: Sequence[Lesson]) -> tuple[list[float], list[float], list[float]]:
+        """Learn a batch; returns the log-likelihood, hidden spikes per step and summed reports of each lesson."""
+        state = self.state
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is told below, once
+            state.parameters, found = self._lessons[self.for_objective].learn(state.parameters, batch, state.means)
+            likelihoods = [_log_mean_exp(one.log_likelihood.sum(axis=0)) for one in found]
+        diverged = f"training diverged at example {self.first + self.position}"
+        check_finite(self.rule.step_size, diverged, likelihoods, state.parameters.bias)
+        for one in found:
+            self._health.saw(one.hidden)
+        spikes = [int(np.count_nonzero(one.hidden)) / len(one.hidden) for one in found]
+        return likelihoods, spikes, [float(one.report.sum(axis=0).mean()) for one in found]
 
     def _warn_of_divergence(self, log_likelihood: float) -> None:
         """Numbers may stay finite and mean nothing: a network far worse than chance has not learned."""
         circuits = self.network.circuits.visible
         sizes = [len(circuit.neurons) + circuit.silent for circuit in circuits.competing]
-        chance = -self._steps * (int(circuits.bernoulli.sum()) * math.log(2) + sum(map(math.log, sizes)))
+        nats = int(circuits.bernoulli.sum()) * math.log(2) + sum(map(math.log, sizes))  # a step
+        chance = -float(self._steps) * nats
         if log_likelihood < FAR_WORSE * chance:
             warnings.warn(
                 f"training seems to have diverged by example {self.position}: the log-likelihood is "
                 f"{log_likelihood:.3g}, where pure chance has {chance:.3g}; start anew with rule.learning_rate below "
-                f"{self.config.rule.learning_rate:g}",
+                f"{self.rule.step_size:g}",
                 DivergenceWarning,
                 stacklevel=3,
             )
 
-    def _positions_to_evaluate_at(self) -> EvaluationPoints:
-        every, at = self.config.eval_every, self.config.eval_at
-        if every is None and not at:  # at the end of an epoch
-            epochs = math.ceil(self.total / len(self.training))
-            return EvaluationPoints(len(self.training) * math.ceil(epochs / MOST_EVALUATIONS), (), 1.0, self.total)
-        return EvaluationPoints(every or 1, at, self._steps, self.total)
+    def _warn_of_doubts(self) -> None:
+        """Once, from the spikes that are desired of the first training examples."""
+        self._doubted = True
+        spikes = steps = 0
+        for index in self.partition.training[:100].tolist():
+            inputs, target = self.data.train.load(index)
+            wanted = desired(self.data.train.labels, index, target, inputs.n_steps, self.network.n_visible)
+            spikes, steps = spikes + int(wanted.sum()), steps + wanted.size
+        doubts = self.objective.doubts(spikes / steps)
+        if doubts:
+            warnings.warn(f"objective: {doubts}", DivergenceWarning, stacklevel=4)
 
-    def _initial_parameters(self, given: Parameters | None) -> Parameters:
-        if given is None:
-            return self.config.initial_parameters(self.network)
-        parameters = given.astype(np.dtype(self.config.dtype))
-        self.network.check_parameters(parameters)
-        return parameters
-
-    def _next_index(self) -> int:
-        """Which training example comes next."""
-        epoch, place = divmod(self.position, len(self.training))
-        if self._order[0] != epoch:
-            self._order = epoch, self.training[epoch_order(len(self.training), self.config.seed, epoch)]
-        return int(self._order[1][place])
+    def _warn_of_silence(self, figures: Record | None) -> None:
+        """Where spikes cost more than they gain, visible neurons stop spiking, and nothing is learned any more."""
+        if figures is None or "visible_spikes_per_step" not in figures or not self.for_objective:
+            return
+        spikes, desired_spikes = figures["visible_spikes_per_step"], figures["target_spikes_per_step"]
+        if spikes < SILENT * desired_spikes:
+            warnings.warn(
+                f"the visible neurons have fallen silent by example {self.position}: {spikes:.2g} spikes per step "
+                f"where {desired_spikes:.2g} are desired; learn longer for likelihood (likelihood_first), take a "
+                "longer time constant, or a smaller learning rate",
+                DivergenceWarning,
+                stacklevel=3,
+            )
 
     def _add_to_average(self, parameters: Parameters) -> None:
         if self.state.weight_sum is None:
@@ -392,23 +500,21 @@ class Trainer:
                 np.add(total, getattr(parameters, name), out=total)
         self.state.progress.averaged += 1
 
-    def _measure(
-        self, examples: Examples, indices: NDArray[np.intp], purpose: Purpose, stop: Callable[[], bool]
-    ) -> Record | None:
-        config = self.config
+    def _measure(self, examples: Examples, indices: Indices, stop: Callable[[], bool]) -> Record | None:
         if not len(indices):
             return None
+        how = self.evaluations
         return evaluate(
             self.network,
             self.parameters(),
             examples,
             indices,
-            (config.main_decoder, *config.extra_decoders),
-            likelihood_samples=config.likelihood_samples,
-            likelihood_mean=config.likelihood_mean,
-            n_bins=config.n_bins,
-            seed=derived_seed(config.seed, purpose),
-            threads=config.threads,
+            how.decoders,
+            likelihood_samples=how.likelihood_samples,
+            likelihood_mean=how.likelihood_mean,
+            n_bins=how.n_bins,
+            seed=derived_seed(self.seed, Purpose.PREDICT),
+            threads=self.threads,
             stop=stop,
         )
 
@@ -419,13 +525,18 @@ def _better(record: Record, than: Record | None, split: str, by: str | None) -> 
     return than is None or better(record[split], than[split], by)
 
 
-def _fingerprint(network: Network, parameters: Parameters) -> str:
-    """Of parts that settings do not describe."""
-    digest = hashlib.sha256(repr((network, network.visible_memory, network.circuits.competing)).encode())
-    filters = network.synaptic_filter.taps, network.somatic_filter.taps
-    for array in (network.topology.mask, *filters, parameters.synaptic, parameters.somatic, parameters.bias):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+def _log_mean_exp(each: NDArray[np.float64]) -> float:
+    """Of the log-likelihoods (K,) of the compartments: log of the mean of p(x || h), as everywhere else."""
+    highest = float(each.max())
+    return highest + math.log(float(np.exp(each - highest).mean()))
+
+
+def _check_objective(objective: Objective, rule: Rule, network: Network, n_compartments: int) -> None:
+    if objective.rewarded:
+        raise ConfigError("rewards from outside come step by step: learn from them with gemsnn.Stream")
+    problem = objective.refuse(rule, network, n_compartments) if objective.free else None
+    if problem:
+        raise ConfigError(f"objective: {problem}")
 
 
 def _check_network(network: Network, data: Data) -> None:
@@ -434,65 +545,3 @@ def _check_network(network: Network, data: Data) -> None:
             f"the network has {network.n_inputs} inputs and {network.n_visible} visible neurons, but the data have "
             f"{data.n_inputs} inputs and need {data.n_visible} visible neurons"
         )
-
-
-def initial_means(config: TrainingConfig, network: Network) -> TraceMeans | None:
-    """Before the first example; None where traces keep their means."""
-    return TraceMeans.zero(network) if config.mean_free else None
-
-
-def weighted(rule: Rule, weight: float) -> Rule:
-    """The rule with which an example of that weight is learned."""
-    scaled: Rule = replace(rule, learning_rate=rule.learning_rate * float(weight))
-    return scaled
-
-
-def learn_example(
-    lessons: Lessons,
-    parameters: Parameters,
-    config: TrainingConfig,
-    rule: Rule,
-    inputs: NDArray[Any],
-    targets: NDArray[Any],
-    position: int,
-    means: TraceMeans | None = None,
-) -> tuple[Parameters, float, float, TraceMeans | None]:
-    """Learn from one example; returns new parameters, log-likelihood, hidden spikes per step, and new means.
-
-    The memory of the old parameters may be used for the new ones.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):  # divergence is told below, once
-        result = lessons.learn(parameters, rule, np.ascontiguousarray(inputs), targets, config.seed, position, means)
-        # log of the mean over compartments of p(x || h), as in every other log-likelihood
-        each = result.log_likelihood.sum(axis=0)
-        highest = float(each.max())
-        likelihood = highest + math.log(float(np.exp(each - highest).mean()))
-    diverged = f"training diverged at example {position}"
-    check_finite(config.rule.learning_rate, diverged, likelihood, result.parameters.bias)
-    if means is not None:
-        means = means.moved(mean_trace(lessons.network, inputs))
-    return result.parameters, likelihood, np.count_nonzero(result.hidden) / len(inputs), means
-
-
-def _split(
-    config: TrainingConfig, data: Data, weights: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices of the training split to learn from and to validate on; an example of weight 0 is in neither."""
-    if not len(data.train):
-        raise DataError("there are no training examples in the data")
-    counting = np.flatnonzero(weights)
-    labels = strata(data.train.labels, len(data.train))[counting]
-    training, validation = (counting[part] for part in hold_out(labels, config.validation_fraction, config.seed))
-    if config.validation_fraction > 0 and not len(validation):
-        raise ConfigError(
-            f"validation_fraction = {config.validation_fraction}: with {len(labels)} training examples none can be "
-            "held out; set it to 0, or use more data"
-        )
-    return training, _limited(validation, data.train, config.validation_limit, config.seed)
-
-
-def _limited(indices: NDArray[np.intp], examples: Examples, limit: int | None, seed: int) -> NDArray[np.intp]:
-    """At most so many of the indices, the classes in proportion."""
-    if limit is None or limit >= len(indices):
-        return indices
-    return np.sort(indices[stratified_order(strata(examples.labels, len(examples))[indices], seed)[:limit]])

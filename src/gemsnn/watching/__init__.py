@@ -1,10 +1,9 @@
-"""Looking at a model at work: a recording, spikes and answers as they come; as a page, live, or in the terminal."""
+"""Looking at a model at work: a recording, spikes and answers as they come; as a page, or live in a browser."""
 
 from gemsnn.watching.gallery import Item, examples, least_certain, recordings, scenes_of
 from gemsnn.watching.live import LiveServer, show
 from gemsnn.watching.page import watch_page
 from gemsnn.watching.scene import Picture, Scene, make_scene
-from gemsnn.watching.terminal import play
 
 __all__ = [
     "Item",
@@ -14,7 +13,6 @@ __all__ = [
     "examples",
     "least_certain",
     "make_scene",
-    "play",
     "recordings",
     "scenes_of",
     "show",

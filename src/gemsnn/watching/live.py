@@ -1,8 +1,8 @@
 """The same page while a stream runs: served to browsers on this machine, which are told of every step.
 
 The page comes from ``/``; ``/events`` is a stream of server-sent events: ``begin`` when a recording begins (what the
-drawing needs to know), ``step`` after every step, ``end`` when there is no more. Whoever comes late is told first what
-happened since the last ``begin``.
+drawing needs to know), ``step`` after every step, ``nothing`` when nothing is in sight any more, ``end`` when there is
+no more. Whoever comes late is told first what happened since the last ``begin``.
 """
 
 from __future__ import annotations
@@ -208,6 +208,9 @@ def show(
         }
     index_of = {label: index for index, label in enumerate(model.classes)}
     for answer in live.follow(source, again=again):
+        if answer.nothing:
+            server.tell("nothing", {})
+            continue
         if answer.step == 1:
             server.tell("begin", begin)
         seen = np.unique(places(layout, np.flatnonzero(live.inputs)))
@@ -220,6 +223,7 @@ def show(
                 "hidden": np.flatnonzero(live.spikes[0, rows]).tolist(),
                 "answer": index_of[answer.label],
                 "confidence": answer.confidence,
+                "unusual": int(answer.unusual),
                 "probabilities": answer.probabilities.tolist(),
                 "members": members,
                 "stop": answer.stop,

@@ -21,6 +21,8 @@ def watch_page(
     about: str = "",
     decoder: DecoderSettings | None = None,
     left_out: int = 0,
+    order: str = "the least certain first",
+    links: Sequence[tuple[str, str]] = (),
     live: str | None = None,
 ) -> str:
     """HTML that plays one recording, or a gallery of several, the first of them to begin with.
@@ -33,6 +35,10 @@ def watch_page(
         How the scenes were read out, if not by the model's own decoder.
     left_out
         Recordings of which there was no room.
+    order
+        In which order several recordings are: text.
+    links
+        Other pages, each with its name and address.
     live
         Address that tells of a stream which is going on, in place of scenes.
     """
@@ -42,11 +48,14 @@ def watch_page(
         "live": live,
     }
     header = f'<h1>{escape(title)}</h1><p class="lead">{escape(_lead(model, about, decoder))}</p>'
+    if links:
+        anchors = (f'<a href="{escape(to)}">{escape(name)}</a>' for name, to in links)
+        header += f"<nav>{''.join(anchors)}</nav>"
     main = _STAGE.format(name=escape(scenes[0].name if scenes else ""), light=_LIGHT if live is not None else "")
     if len(scenes) > 1:
-        others = f" Of {left_out} more, which were surer, there was no room." if left_out else ""
+        others = f"{left_out} more confident recordings not shown." if left_out else ""
         main += (
-            f'<section><h2>{counted(len(scenes), "recording")}, the least certain first</h2><p class="note">'
+            f'<section><h2>{counted(len(scenes), "recording")}, {escape(order)}</h2><p class="note">'
             f'{others}</p><div class="gallery" id="gallery"></div></section>'
         )
     main += _TRANSPORT + f"{_script(data)}<script>{_part('player.js')}</script>"
@@ -55,7 +64,7 @@ def watch_page(
 
 def _lead(model: Model, about: str, decoder: DecoderSettings | None) -> str:
     how = model.decoder if decoder is None else decoder
-    words = f"{about + ': ' if about else ''}{how.kind} decoder, {counted(how.compartments, 'compartment')}. "
+    words = f"{about + ': ' if about else ''}{how.name} decoder, {counted(how.compartments, 'compartment')}. "
     if model.calibration is None or model.calibration.decoder != how:
         return words + "Not calibrated for it, so there are no sets: see gemsnn calibrate."
     guarantee = model.calibration.guarantee

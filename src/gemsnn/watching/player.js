@@ -50,6 +50,7 @@
     scene.hidden = spikes(scene.hidden, F);
     scene.answers = numbers(scene.answers);
     scene.confidences = shares(scene.confidences);
+    scene.unusual = numbers(scene.unusual);
     let spent = 0;
     scene.spent = numbers(scene.hidden_spikes).map((count) => spent += count);
     const p = shares(scene.probabilities);
@@ -360,7 +361,9 @@
     const answer = frame < 0 ? null : scene.answers[frame], steps = frame < 0 ? 0 : scene.ends[frame];
     $("answer").textContent = answer === null ? "…" : name(answer);
     $("answer").style.color = answer === null ? "" : colour(scene, answer);
-    $("sure").textContent = answer === null ? "nothing seen yet" : `${(100 * scene.confidences[frame]).toFixed(0)} % sure`;
+    const unlike = answer !== null && scene.unusual[frame] ? ` · unlike anything it was trained on${scene.promise ? ", no guarantee" : ""}` : "";
+    $("sure").textContent = answer === null ? "nothing seen yet" : `${(100 * scene.confidences[frame]).toFixed(0)} % sure${unlike}`;
+    if (scene.nothing && frame >= scene.answers.length - 1) tellNothing(answer === null ? "" : `before: ${name(answer)}`);
     for (const { index, row, fill, value } of bars) {
       const p = frame < 0 ? 0 : scene.p[frame][scene.shown.indexOf(index)];
       fill.style.width = `${100 * p}%`;
@@ -493,13 +496,19 @@
 
   // ---- a stream that goes on: the server sends what happens (see live.py)
 
+  const tellNothing = (before) => {
+    $("answer").textContent = "nothing in sight";
+    $("answer").style.color = "";
+    $("sure").textContent = before || "waits for something to come";
+  };
+
   const listen = () => {
     const source = new EventSource(data.live);
     const light = (on, words) => { $("light").classList.toggle("on", on); $("light-words").textContent = words; };
     source.addEventListener("begin", (event) => {
       const told = JSON.parse(event.data);
       data.scenes[0] = { ...told, live: true, ready: true, steps: 0, begin: 0, ends: [], spikes: [], hidden: [], answers: [],
-        confidences: [], spent: [], p: [], stopped: null, members: null };
+        confidences: [], unusual: [], spent: [], p: [], stopped: null, members: null };
       choose(0, true);
       light(true, "live");
     });
@@ -513,6 +522,7 @@
       live.hidden.push(told.hidden);
       live.answers.push(told.answer);
       live.confidences.push(told.confidence);
+      live.unusual.push(told.unusual);
       live.spent.push((live.spent[live.spent.length - 1] || 0) + told.hidden_spikes);
       live.p.push(live.shown.map((index) => told.probabilities[index]));
       if (live.promise && told.members) {
@@ -523,13 +533,19 @@
       if (told.stop && live.stopped === null) live.stopped = told.step;
       live.members = told.members;
       if (live.ends.length > 2 * KEPT) {
-        for (const kept of [live.ends, live.spikes, live.hidden, live.answers, live.confidences, live.spent, live.p]) {
+        for (const kept of [live.ends, live.spikes, live.hidden, live.answers, live.confidences, live.unusual, live.spent, live.p]) {
           kept.splice(0, KEPT);
         }
         live.begin = live.ends[0] - 1;
       }
       $("scrub").min = live.begin || 0;
       $("scrub").max = live.steps;
+    });
+    source.addEventListener("nothing", () => {
+      light(true, "live, nothing in sight");
+      if (!scene) return tellNothing("");
+      data.scenes[0].nothing = true;
+      seek(scene.steps);
     });
     source.addEventListener("end", () => {
       light(false, "the stream has ended");

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from gemsnn.common.words import printable
 from gemsnn.errors import DataError
 from gemsnn.events import Preprocessing
-from gemsnn.events.spikelist import SpikeList
-from gemsnn.inference import sample
+from gemsnn.inference import UNUSUAL, AnytimePrediction, sample
+from gemsnn.model.spike_list import SpikeList
 from gemsnn.training import DecoderSettings, Model
 from gemsnn.watching.packing import pack_numbers, pack_shares, pack_spikes
 
@@ -43,7 +43,7 @@ class Picture(NamedTuple):
 
     @property
     def step_ms(self) -> float | None:
-        return None if self.preprocessing is None else self.preprocessing.bin_us / 1000
+        return None if self.preprocessing is None else self.preprocessing.width_us / 1000
 
 
 class Layout(NamedTuple):
@@ -99,6 +99,7 @@ def make_scene(
     truth: Any = None,
     decoder: DecoderSettings | None = None,
     size: int = 1,
+    answers: AnytimePrediction | None = None,
 ) -> Scene:
     """Run a model on a recording, with the draws of :meth:`gemsnn.training.Model.predict`.
 
@@ -110,12 +111,16 @@ def make_scene(
         The model's own if not given; a model that is calibrated for another gives no sets.
     size
         The recording would be stopped as soon as the set has no more classes.
+    answers
+        Of the model with that decoder, if it was asked already.
     """
     how = model.decoder if decoder is None else decoder
     if len(model.classes) != model.network.n_visible:
         raise DataError("this model was trained on spike patterns: it has no classes, so there are no answers to watch")
     inputs = spikes.to_array(picture.n_inputs)
-    answers = model.predict_anytime([inputs], how)[0]
+    if answers is None:
+        answers = model.predict_anytime(inputs, how.kind, how.compartments)
+    assert answers.usual is not None  # a model always says
     T, n_frames = len(inputs), min(len(inputs), MOST_FRAMES)
     ends = -(-np.arange(1, n_frames + 1) * T // n_frames)  # steps seen when each frame is over
     frame_of = np.searchsorted(ends, np.arange(T), side="right")
@@ -139,6 +144,7 @@ def make_scene(
         "probabilities": pack_shares(answers.probabilities[ends - 1][:, shown]),
         "answers": pack_numbers(answers.classes[ends - 1]),
         "confidences": pack_shares(answers.confidence[ends - 1]),
+        "unusual": pack_numbers((answers.usual[ends - 1] < UNUSUAL).astype(np.int64)),
     }
     members, stopped = None, None
     if model.calibration is not None and model.calibration.decoder == how:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
+from gemsnn.common import kinds
 from gemsnn.errors import ConfigError
 from gemsnn.events.datasets.folder import find_folder
 from gemsnn.events.datasets.inventory import Inventory, Recording
@@ -37,6 +38,18 @@ def find_dataset(dataset: str, folder: str | PathLike[str], **choices: Any) -> I
     return DATASETS[kind](folder, **choices)
 
 
+def register(name: str, find: Callable[..., Inventory]) -> None:
+    """Let a data set of your own be found by name.
+
+    ``find`` takes a folder, and choices of its own as keywords, and returns an :class:`Inventory`.
+    """
+    if not callable(find):
+        raise ConfigError(f"a data set is a function that takes a folder, got {find!r}")
+    if ":" in str(name):
+        raise ConfigError(f"the name of a data set has no colon, got {name!r}")
+    kinds.register("data set", DATASETS, name, find)
+
+
 __all__ = [
     "DATASETS",
     "Inventory",
@@ -48,4 +61,5 @@ __all__ = [
     "find_tonic",
     "mnist_dvs_preprocessing",
     "nmnist_preprocessing",
+    "register",
 ]

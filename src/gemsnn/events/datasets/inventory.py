@@ -1,10 +1,14 @@
 """What was found of a data set on disk, and what is missing."""
 
+from __future__ import annotations
+
 import re
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.binning import Preprocessing
@@ -24,6 +28,15 @@ class Recording:
     read: Callable[[], Events]
     path: Path | None = None
     """Its file, if it has one of its own."""
+    group: str | None = None
+    """What it belongs together with, if that is known; see `gemsnn.events.groups.grouped`."""
+
+
+class Unread(NamedTuple):
+    """Something in a data set's folder that is not imported."""
+
+    path: Path
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,8 @@ class Inventory:
     """For each class of which something is missing, what."""
     details: dict[str, object]
     """What else the prepared file should record, such as the scale."""
+    unread: tuple[Unread, ...] = ()
+    """What lies in the folder and is not imported."""
 
     @property
     def missing_classes(self) -> tuple[Label, ...]:
@@ -52,12 +67,28 @@ class Inventory:
         """Recordings of a class, in one official split or in all."""
         return sum(1 for r in self.recordings if r.label == label and (split is None or r.official_split == split))
 
+    def unread_lines(self) -> list[str]:
+        """What is not imported, files of one ending and reason together."""
+        return unread_lines(self.folder, self.unread)
+
     def has_official_split(self) -> bool:
         """Whether the data set's own split gives each class that is there both training and test recordings."""
         parts: dict[Label, set[SplitName | None]] = {}
         for recording in self.recordings:
             parts.setdefault(recording.label, set()).add(recording.official_split)
         return all({"train", "test"} <= found for found in parts.values())
+
+
+def unread_lines(folder: Path, unread: Iterable[Unread]) -> list[str]:
+    """What is not read, files of one ending and reason together."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for path, reason in unread:
+        groups.setdefault((reason, path.suffix.lower()), []).append(str(path.relative_to(folder)))
+    return [
+        f"{len(names):,} {ending or '(no ending)'} {'is' if len(names) == 1 else 'are'} not read: {reason} "
+        f"({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})"
+        for (reason, ending), names in groups.items()
+    ]
 
 
 ALL_DIGITS = tuple(range(10))
@@ -79,13 +110,32 @@ def check_digits(digits: Sequence[int]) -> tuple[int, ...]:
     return wanted
 
 
-def numbered(place: Path, pattern: re.Pattern[str]) -> list[tuple[int, Path]]:
-    """Files whose names match the pattern, by the number in them."""
+def entries(folder: Path) -> list[Path]:
+    """What lies in a folder, by name; names that begin with a dot are passed over."""
     try:
-        entries = list(place.iterdir()) if place.is_dir() else []
+        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     except OSError as error:
-        raise DataError(f"{place}: cannot be listed: {error.strerror or error}") from None
-    return sorted((int(match[1]), path) for path in entries if (match := pattern.fullmatch(path.name)))
+        raise DataError(f"{folder}: cannot be listed: {error.strerror or error}") from None
+
+
+def numbered(place: Path, pattern: re.Pattern[str]) -> tuple[list[tuple[int, Path]], list[Unread]]:
+    """Files whose names match the pattern, by the number in them; and what else is there."""
+    there = entries(place) if place.is_dir() else []
+    found = sorted((int(match[1]), path) for path in there if (match := pattern.fullmatch(path.name)))
+    taken = {path for _, path in found}
+    other = "not named as the data set's recordings are"
+    return found, [Unread(path, odd(path) or other) for path in there if path not in taken]
+
+
+def odd(path: Path) -> str | None:
+    """Why something cannot be read as a file, if it cannot."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return "a link to nothing" if path.is_symlink() and not path.exists() else f"{error.strerror or error}"
+    if stat.S_ISDIR(mode):
+        return "a folder where recordings should be"
+    return None if stat.S_ISREG(mode) else "a pipe or a device, not a file"
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -13,6 +13,7 @@ from gemsnn.events.datasets.inventory import (
     ALL_DIGITS,
     Inventory,
     Recording,
+    Unread,
     check_digits,
     check_folder,
     contents,
@@ -49,10 +50,12 @@ def find_mnist_dvs(folder: str | PathLike[str], classes: Sequence[int] = ALL_DIG
     preprocessing = mnist_dvs_preprocessing(scale)
     recordings: list[Recording] = []
     missing: dict[Label, str] = {}
+    unread: list[Unread] = []
     for digit in wanted:
         place = Path(f"grabbed_data{digit}") / f"scale{scale}"
         pattern = re.compile(rf"mnist_{digit}_scale{scale:02d}_(\d+)\.aedat")
-        found = numbered(root / place, pattern)
+        found, others = numbered(root / place, pattern)
+        unread += others
         for number, path in found:
             split: SplitName = "train" if number <= _LAST_TRAINING_NUMBER else "test"
             recordings.append(Recording(str(place / path.name), digit, split, partial(read_aedat, path), path))
@@ -66,4 +69,6 @@ def find_mnist_dvs(folder: str | PathLike[str], classes: Sequence[int] = ALL_DIG
             f"grabbed_data{wanted[0]}/scale{scale}/mnist_{wanted[0]}_scale{scale:02d}_0001.aedat and so on. "
             f"{contents(root)}"
         )
-    return Inventory("mnist-dvs", root, wanted, tuple(recordings), preprocessing, missing, {"scale": scale})
+    return Inventory(
+        "mnist-dvs", root, wanted, tuple(recordings), preprocessing, missing, {"scale": scale}, tuple(unread)
+    )

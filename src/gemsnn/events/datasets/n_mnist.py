@@ -11,6 +11,7 @@ from gemsnn.events.datasets.inventory import (
     ALL_DIGITS,
     Inventory,
     Recording,
+    Unread,
     check_digits,
     check_folder,
     contents,
@@ -35,12 +36,15 @@ def find_nmnist(folder: str | PathLike[str], classes: Sequence[int] = ALL_DIGITS
     root, wanted = check_folder(folder), check_digits(classes)
     recordings: list[Recording] = []
     missing: dict[Label, str] = {}
+    unread: list[Unread] = []
     pattern = re.compile(r"(\d+)\.bin")
     for digit in wanted:
         gaps = []
         for split in SPLITS:
             place = f"{split.capitalize()}/{digit}"
-            found = [path for _, path in numbered(root / place, pattern)]
+            files, others = numbered(root / place, pattern)
+            found = [path for _, path in files]
+            unread += others
             recordings += [
                 Recording(f"{place}/{path.name}", digit, split, partial(read_nmnist, path), path) for path in found
             ]
@@ -53,4 +57,4 @@ def find_nmnist(folder: str | PathLike[str], classes: Sequence[int] = ALL_DIGITS
             f"{root}: no N-MNIST recordings of digits {ranges(wanted)}; they should lie at Train/{wanted[0]}/*.bin "
             f"and so on. {contents(root)}"
         )
-    return Inventory("n-mnist", root, wanted, tuple(recordings), nmnist_preprocessing(), missing, {})
+    return Inventory("n-mnist", root, wanted, tuple(recordings), nmnist_preprocessing(), missing, {}, tuple(unread))

@@ -17,8 +17,6 @@ from gemsnn.events.datasets.inventory import Inventory, Recording
 from gemsnn.events.prepared import Label, SplitName
 from gemsnn.events.records import Events, as_events
 
-BIN_US = 25_000
-
 
 def find_tonic(
     folder: str | PathLike[str],
@@ -60,7 +58,7 @@ def find_tonic(
         sensor_size = int(size[0]), int(size[1])
     there = set(classes or named.values() or {recording.label for recording in recordings})
     polarity = "separate" if sensor_size[1] > 1 else "merged"  # a row of units is no camera
-    choices = Preprocessing.from_dict({"sensor_size": sensor_size, "bin_us": BIN_US, "polarity": polarity})
+    choices = Preprocessing.from_dict({"sensor_size": sensor_size, "polarity": polarity})
     return Inventory(f"tonic:{name}", Path(folder), tuple(sorted(there)), tuple(recordings), choices, {}, {})
 
 

@@ -20,7 +20,7 @@ def from_bytes(stream: BinaryIO, name: str = "standard input") -> Iterator[Event
         whole = len(content) // RECORD_DTYPE.itemsize * RECORD_DTYPE.itemsize
         rest = content[whole:]
         if whole:
-            yield events_of(content[:whole])
+            yield events_of(content[:whole], name)
     if rest:
         raise DataError(f"{name}: ends inside an event: {len(rest)} of {RECORD_DTYPE.itemsize} bytes are there")
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 import numpy as np
 
 from gemsnn.errors import DataError
+from gemsnn.events.columns import columns_by_content, columns_by_name, say_what_was_guessed, unit_of_time
 from gemsnn.events.records import Events, as_events
 from gemsnn.events.sources.bytes import read_some
+from gemsnn.events.text import is_number, sensor_of_line, split_line
 
 LONGEST_LINE = 1000  # bytes
 _FIELDS = ("t", "x", "y", "p")
@@ -18,8 +21,11 @@ _FIELDS = ("t", "x", "y", "p")
 def from_text(stream: BinaryIO, name: str = "standard input") -> Iterator[Events | None]:
     """Events from lines of text as they arrive: time in microseconds, column, row, polarity.
 
-    Whole numbers, separated by commas, semicolons, tabs or spaces. A first line may name the columns t, x, y, p, in
-    any order. What follows a ``#`` is left out. An empty line ends a recording, and so does the end of the stream.
+    Numbers, separated by commas, semicolons, tabs or spaces. A first line may name the columns, in any order, and as in
+    :func:`gemsnn.events.read_text` other names than t, x, y, p are recognised. Columns without names are t, x, y, p; if
+    the lines that come first cannot be that, they are taken for what they hold. What was guessed is said by a
+    :class:`gemsnn.events.GuessWarning`. A first line of two whole numbers is the size of a sensor. What follows a ``#``
+    is left out. An empty line ends a recording, and so does the end of the stream.
 
     Examples
     --------
@@ -41,7 +47,10 @@ def from_text(stream: BinaryIO, name: str = "standard input") -> Iterator[Events
 class _LineReader:
     def __init__(self, name: str) -> None:
         self.name, self._line = name, 0
-        self._order: tuple[int, ...] | None = None  # where t, x, y, p stand in a line; None before the first line
+        self._width = 4
+        self._head = b""  # the line that named the columns
+        self._columns: dict[str, int] | None = None  # where t, x, y, p stand in a line; None before that is known
+        self._scale = 1.0  # from the lines' times to microseconds
 
     def read(self, lines: list[bytes]) -> Iterator[Events | None]:
         """The events in these lines, and None for each empty one."""
@@ -50,12 +59,13 @@ class _LineReader:
             self._line += 1
             if len(line) > LONGEST_LINE:
                 raise self.too_long(line)
-            kept = line.partition(b"#")[0].replace(b",", b" ").replace(b";", b" ").strip()
-            if not line.strip():
+            text = line.partition(b"#")[0]
+            kept = text.replace(b",", b" ").replace(b";", b" ").strip()
+            if not line.strip() or (self._head and line.strip() == self._head):  # another file follows
                 yield from self._events(waiting)
                 yield None
                 waiting = []
-            elif kept and not self._is_header(kept):
+            elif kept and (waiting or not self._is_head(text)):
                 waiting.append((self._line, kept))
         yield from self._events(waiting)
 
@@ -63,29 +73,58 @@ class _LineReader:
         said = line[:60].decode(errors="replace")
         return DataError(f"{self.name}: {said!r}... near line {self._line} is too long for an event: t, x, y, p")
 
-    def _is_header(self, line: bytes) -> bool:
-        if self._order is not None:
+    def _is_head(self, line: bytes) -> bool:
+        """Whether a line before the first event names the columns, which are then known, or tells the sensor's size."""
+        if self._columns is not None:
             return False
-        names = line.decode(errors="replace").lower().split()
-        self._order = (0, 1, 2, 3)
-        if sorted(names) == sorted(_FIELDS):
-            self._order = tuple(names.index(field) for field in _FIELDS)
-            return True
-        return False
+        text = line.decode(errors="replace")
+        names, _ = split_line(text)
+        if any(is_number(part) for part in names):
+            return sensor_of_line(text) is not None
+        found = columns_by_name(names, self.name)
+        self._scale, unit = unit_of_time(found["t"], np.zeros(0))
+        self._columns, self._width = {key: names.index(found[key]) for key in _FIELDS}, len(names)
+        self._head = line.strip()
+        say_what_was_guessed(found, unit, stacklevel=4)
+        return True
+
+    def _guess(self, lines: list[tuple[int, bytes]]) -> None:
+        """What columns without names are: t, x, y, p, unless the first lines cannot be that and can be one other."""
+        self._columns = {key: place for place, key in enumerate(_FIELDS)}
+        try:
+            table = np.array([line.split() for _, line in lines]).astype(np.float64)
+        except (ValueError, OverflowError):
+            return  # complained about by whoever makes events of it
+        if table.shape[1:] != (4,) or (
+            (table == np.floor(table)).all()
+            and (np.diff(table[:, 0]) >= 0).all()
+            and np.isin(table[:, 3], (-1, 0, 1)).all()
+        ):
+            return
+        with suppress(DataError):
+            found = columns_by_content(table, self.name)
+            self._scale, unit = unit_of_time("", table[:, found["t"]])
+            self._columns = found
+            say_what_was_guessed({key: f"column {place + 1}" for key, place in found.items()}, unit, stacklevel=4)
 
     def _events(self, lines: list[tuple[int, bytes]]) -> Iterator[Events]:
         if not lines:
             return
-        assert self._order is not None
+        if self._columns is None:
+            self._guess(lines)
+        assert self._columns is not None
         try:
-            columns = np.array([line.split() for _, line in lines]).astype(np.int64)
-            if columns.shape[1:] != (4,):
+            table = np.array([line.split() for _, line in lines])
+            if table.shape[1:] != (self._width,):
                 raise ValueError
+            raw = np.empty(len(table), dtype=[(field, np.int64) for field in _FIELDS])
+            for field, place in self._columns.items():
+                if field == "t" and self._scale != 1.0:
+                    raw[field] = np.round(table[:, place].astype(np.float64) * self._scale)
+                else:
+                    raw[field] = table[:, place].astype(np.int64)
         except (ValueError, OverflowError):
             raise self._complaint(lines) from None
-        raw = np.empty(len(columns), dtype=[(field, np.int64) for field in _FIELDS])
-        for field, place in zip(_FIELDS, self._order, strict=True):
-            raw[field] = columns[:, place]
         yield as_events(raw, f"{self.name}, after line {lines[0][0] - 1}")
 
     def _complaint(self, lines: list[tuple[int, bytes]]) -> DataError:

@@ -8,8 +8,10 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from gemsnn.errors import ConfigError
-from gemsnn.events.records import Events
+import numpy as np
+
+from gemsnn.errors import ConfigError, DataError
+from gemsnn.events.records import EVENT_DTYPE, FAR_US, LONGEST_GAP_US, Events
 from gemsnn.events.wire import RECORD_DTYPE, events_of, to_bytes
 
 HOST = "127.0.0.1"
@@ -26,12 +28,20 @@ class UdpSource:
     stand a number of 4 bytes, little-endian, that counts the sender's datagrams from 0: then those that were lost are
     counted. A datagram without events ends a recording.
 
+    No single datagram ends the stream: one that cannot be is left out and counted. One whose times are more than a
+    minute away from those before is left out, too, unless the next one agrees with it: then a recording has ended, and
+    another one begins.
+
     Parameters
     ----------
     port
         0 for any free one: see ``port`` afterwards.
     host
         Whose datagrams to take: only those sent on this machine, unless told otherwise.
+    sensor_size
+        Columns and rows; a datagram with an event outside is left out.
+    idle
+        Seconds after which, again and again, an empty array says that nothing comes; not given: it waits.
 
     Attributes
     ----------
@@ -39,13 +49,18 @@ class UdpSource:
         Where it listens.
     lost
         Datagrams that were numbered and did not come.
-    strange
-        Datagrams that are no whole number of events; they are left out.
+    refused
+        Datagrams that were left out: no whole number of events, or events that cannot be.
     """
 
-    def __init__(self, port: int, host: str = HOST) -> None:
-        self.lost = self.strange = 0
+    def __init__(
+        self, port: int, host: str = HOST, sensor_size: tuple[int, int] | None = None, idle: float | None = None
+    ) -> None:
+        self.lost = self.refused = 0
+        self._sensor_size, self._idle = sensor_size, idle
         self._expected: int | None = None
+        self._newest: int | None = None  # time of the events before
+        self._astray: int | None = None  # time of a datagram that was refused because it is far from them
         self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
@@ -61,11 +76,14 @@ class UdpSource:
     def __iter__(self) -> Iterator[Events | None]:
         while True:
             try:
-                self._socket.setblocking(True)
+                self._socket.settimeout(self._idle)
                 waiting = [self._socket.recv(65536)]
                 self._socket.setblocking(False)
                 while len(waiting) < _AT_ONCE:
                     waiting.append(self._socket.recv(65536))
+            except TimeoutError:
+                yield np.zeros(0, dtype=EVENT_DTYPE)
+                continue
             except BlockingIOError:
                 pass
             except OSError:  # closed
@@ -88,24 +106,51 @@ class UdpSource:
 
     def _read(self, datagrams: list[bytes]) -> Iterator[Events | None]:
         """The events of some datagrams, put together up to where a recording ends."""
-        together: list[bytes] = []
+        together: list[Events] = []
         for datagram in datagrams:
             over = len(datagram) % RECORD_DTYPE.itemsize
             if over == NUMBER:
                 self._count(int.from_bytes(datagram[:NUMBER], "little"))
                 datagram = datagram[NUMBER:]
-            elif over:
-                self.strange += 1
+                over = 0
+            events = None if over else self._usable(datagram)
+            if events is None:
+                self.refused += 1
                 continue
-            if datagram:
-                together.append(datagram)
+            jumps = len(events) > 0 and self._jumps(events)
+            if jumps and not self._agrees(events):
+                self.refused += 1
                 continue
-            if together:
-                yield events_of(b"".join(together))
-            yield None
-            together = []
+            if together and (jumps or not len(events)):
+                yield np.concatenate(together)
+                together = []
+            if jumps or not len(events):
+                yield None
+            if len(events):
+                together.append(events)
+            self._newest = int(events["t"][-1]) if len(events) else None
+            self._astray = None
         if together:
-            yield events_of(b"".join(together))
+            yield np.concatenate(together)
+
+    def _usable(self, datagram: bytes) -> Events | None:
+        """The events of a datagram, if they can be."""
+        try:
+            events = events_of(datagram)
+        except DataError:
+            return None
+        t, x, y = events["t"], events["x"], events["y"]
+        if self._sensor_size is not None and ((x >= self._sensor_size[0]) | (y >= self._sensor_size[1])).any():
+            return None
+        return None if len(t) and (t.max() >= FAR_US or np.ptp(t) > LONGEST_GAP_US) else events
+
+    def _jumps(self, events: Events) -> bool:
+        return self._newest is not None and abs(int(events["t"][0]) - self._newest) > LONGEST_GAP_US
+
+    def _agrees(self, events: Events) -> bool:
+        """Whether a datagram from far away follows another one from there."""
+        before, self._astray = self._astray, int(events["t"][-1])
+        return before is not None and abs(int(events["t"][0]) - before) <= LONGEST_GAP_US
 
     def _count(self, number: int) -> None:
         if self._expected is not None and number:  # 0: a sender that begins anew

@@ -1,4 +1,4 @@
-"""The paper's claims, held against what was measured: one file a claim, and the one list that names them.
+"""The paper's claims, held against what was measured: one function per claim, and the list of them.
 
 The rules are fixed here and in the protocol, before any run. An improvement is a difference over seeds, paired: each
 seed gives one number, their mean has a Student t interval.
@@ -14,26 +14,29 @@ others stand beside it with verdicts of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
-from gemsnn.experiments.claims.accuracy import accuracy_rises
-from gemsnn.experiments.claims.broadcast import broadcast_is_linear
-from gemsnn.experiments.claims.calibration import calibration_error_falls
+from gemsnn.common import kinds
 from gemsnn.experiments.claims.claim import Claim, Evidence, Judge, Verdict, as_records
-from gemsnn.experiments.claims.early_stopping import accuracy_needs_early_stopping
-from gemsnn.experiments.claims.likelihood import log_likelihood_rises
-from gemsnn.experiments.claims.spikes import spikes_are_linear
+from gemsnn.experiments.claims.paper import (
+    accuracy_needs_early_stopping,
+    accuracy_rises,
+    broadcast_is_linear,
+    calibration_error_falls,
+    log_likelihood_rises,
+    spikes_are_linear,
+)
 from gemsnn.experiments.claims.trends import growth, improvement, proportional, trend
 from gemsnn.experiments.results import Results
 
-CLAIMS: tuple[Judge, ...] = (
-    log_likelihood_rises,
-    accuracy_rises,
-    calibration_error_falls,
-    accuracy_needs_early_stopping,
-    broadcast_is_linear,
-    spikes_are_linear,
-)
+CLAIMS: dict[str, Judge] = {
+    "log-likelihood": log_likelihood_rises,
+    "accuracy": accuracy_rises,
+    "calibration": calibration_error_falls,
+    "early-stopping": accuracy_needs_early_stopping,
+    "broadcast": broadcast_is_linear,
+    "spikes": spikes_are_linear,
+}
 
 __all__ = [
     "CLAIMS",
@@ -46,10 +49,16 @@ __all__ = [
     "improvement",
     "judge",
     "proportional",
+    "register",
     "trend",
 ]
 
 
-def judge(results: Results, claims: Sequence[Judge] = CLAIMS) -> list[Claim]:
+def judge(results: Results, claims: Collection[Judge] = CLAIMS.values()) -> list[Claim]:
     """What each claim comes to, from results with at least two K; a claim is a function from results to a `Claim`."""
     return [claim(results) for claim in claims]
+
+
+def register(name: str, claim: Judge) -> None:
+    """Judge a claim of your own beside the paper's, wherever no other claims are asked for."""
+    kinds.register("claim", CLAIMS, name, claim)

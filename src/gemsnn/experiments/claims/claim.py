@@ -7,14 +7,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from gemsnn.common.described import described
 from gemsnn.experiments.results import Results
 from gemsnn.experiments.statistics import Estimate
 
 Verdict = Literal["supported", "not supported", "inconclusive"]
 
 
-@described
 class Evidence(BaseModel):
     """One way to look at a claim."""
 
@@ -27,7 +25,6 @@ class Evidence(BaseModel):
     verdict: Verdict
 
 
-@described
 class Claim(BaseModel):
     """A claim and its verdict."""
 

@@ -1,21 +1,28 @@
-"""From evidence to a class with its probability: one decoder a file, and the one list that names them."""
+"""From evidence to a class with its probability: one decoder per file, and the one list that names them."""
 
+from gemsnn.common import kinds
+from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 from gemsnn.inference.decoders.decoder import Answer, Decoder
 from gemsnn.inference.decoders.likelihood import Likelihood
 from gemsnn.inference.decoders.per_step import PerStep
 from gemsnn.inference.decoders.vote import Vote
-from gemsnn.model.checks import one_of
 
 DECODERS: dict[str, Decoder] = {decoder.name: decoder for decoder in (Vote(), Likelihood(), PerStep())}
 
-__all__ = ["DECODERS", "Answer", "Decoder", "as_decoder"]
+__all__ = ["DECODERS", "Answer", "Decoder", "as_decoder", "register"]
 
 
 def as_decoder(decoder: str | Decoder) -> Decoder:
     """The decoder of that name, or the user's own as it is."""
     if isinstance(decoder, str):
-        return DECODERS[one_of("decoder", decoder, tuple(DECODERS))]
+        if decoder not in DECODERS:
+            known = ", ".join(map(repr, DECODERS))
+            raise ConfigError(
+                f"unknown decoder {shown(decoder)}: choose one of {known}; one of your own must be registered "
+                "first, by gemsnn.inference.decoders.register"
+            )
+        return DECODERS[decoder]
     missing = [name for name in ("name", "free", "start", "update", "answer") if not hasattr(decoder, name)]
     if missing:
         raise ConfigError(
@@ -23,3 +30,19 @@ def as_decoder(decoder: str | Decoder) -> Decoder:
             "gemsnn.inference.Decoder describes"
         )
     return decoder
+
+
+def register(name: str, decoder: type[Decoder] | Decoder) -> None:
+    """Let settings name a decoder of your own, as they name the built-in ones.
+
+    Parameters
+    ----------
+    name
+        The decoder's ``name``. Models that are read out by it are stored with that name.
+    decoder
+        A class, which is called without arguments, or a decoder.
+    """
+    made = as_decoder(decoder() if isinstance(decoder, type) else decoder)
+    if made.name != name:
+        raise ConfigError(f"the decoder calls itself {made.name!r}: register it by that name, not as {name!r}")
+    kinds.register("decoder", DECODERS, name, made, type)

@@ -7,10 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.common.described import described
 
-
-@described
 class Answer(NamedTuple):
     """What a decoder says of evidence with shape (..., K, C)."""
 

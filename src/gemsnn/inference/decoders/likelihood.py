@@ -9,12 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.common.described import described
 from gemsnn.inference.decoders.decoder import Answer
 from gemsnn.model.votes import count_votes, softmax
 
 
-@described
 class Likelihood:
     """Sums log-probabilities over the steps; the state is the sums (..., K, C)."""
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.common.described import described
 from gemsnn.inference.decoders.decoder import Answer
 from gemsnn.inference.decoders.likelihood import log_mean_exp
 from gemsnn.model.votes import count_votes, softmax
@@ -23,7 +22,6 @@ class PerStepState(NamedTuple):
     each: NDArray[np.float64]  # (..., K, C): sum over steps of the log-probabilities
 
 
-@described
 class PerStep:
     """Sums the log of each step's mean probability."""
 

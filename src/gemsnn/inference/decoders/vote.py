@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.common.described import described
 from gemsnn.inference.decoders.decoder import Answer
 from gemsnn.model.votes import count_votes, decide, vote_probabilities
 
 
-@described
 class Vote:
     """Counts spikes; the state is the counts (..., K, C)."""
 

@@ -1,0 +1,23 @@
+"""What a network learns for: one file per objective. To add one, write its file and name it in the list below."""
+
+from gemsnn.common import kinds
+from gemsnn.errors import ConfigError
+from gemsnn.objectives.likelihood import Likelihood
+from gemsnn.objectives.objective import Objective
+from gemsnn.objectives.reward import Reward
+from gemsnn.objectives.van_rossum import VanRossum
+
+OBJECTIVES: dict[str, type[Objective]] = {"likelihood": Likelihood, "van-rossum": VanRossum, "reward": Reward}
+"""The objectives by the names that settings files and the command line use."""
+
+LIKELIHOOD: Objective = OBJECTIVES["likelihood"]()
+"""What is learned where nothing else is said."""
+
+__all__ = ["LIKELIHOOD", "OBJECTIVES", "Likelihood", "Objective", "Reward", "VanRossum", "register"]
+
+
+def register(name: str, objective: type[Objective]) -> None:
+    """Let settings name an objective of your own, as they name the built-in ones; see ``docs/extending.md``."""
+    if not (isinstance(objective, type) and issubclass(objective, Objective)):
+        raise ConfigError(f"an objective is a class that inherits from gemsnn.Objective, got {objective!r}")
+    kinds.register("objective", OBJECTIVES, name, objective)

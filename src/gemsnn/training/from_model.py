@@ -1,0 +1,254 @@
+"""Going on from a trained model: which classes stay, which are new, and what is replayed so that it forgets less."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gemsnn.errors import ConfigError, DataError
+from gemsnn.learning import TraceMeans
+from gemsnn.model import Network, Parameters
+from gemsnn.training.config import TrainingConfig
+from gemsnn.training.data import Data
+from gemsnn.training.model import Model
+from gemsnn.training.readout import fingerprint, with_readout
+from gemsnn.training.relabelled import relabelled, with_inputs_of
+from gemsnn.training.replay import Replay
+
+REPLAY_SHARE = 0.5
+OWN_PARTS = "own network and parameters"
+"""Among a run's settings: parts that settings do not describe."""
+
+
+class Beginning(NamedTuple):
+    """Where a run begins that goes on from a model."""
+
+    network: Network
+    parameters: Parameters
+    means: TraceMeans | None
+    data: Data  #: with the classes of the network
+    replay: Replay | None
+    examples: int  #: learned before
+
+
+@dataclass(frozen=True, eq=False)
+class FromModel:
+    """A trained model to go on from.
+
+    Classes are the same if their names are. Those of the data that the model does not know are added: the readout
+    grows, all old weights stay as they are, and the new ones start as in a fresh network. Classes of the model that the
+    data do not have stay, too, unless they are dropped.
+
+    Parameters
+    ----------
+    model
+        As ``gemsnn.load_model("runs/first")`` reads it.
+    rename
+        New names of the model's classes, by the old ones.
+    drop
+        Classes of the model that are removed.
+    replay
+        Old data, whose training examples are shown in between so that the network forgets less.
+    replay_share
+        Share of the replayed examples among all that are learned.
+    sort
+        Put all classes in ascending order; otherwise new ones come after those of the model.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, gemsnn
+    >>> folder, rng = tempfile.TemporaryDirectory(), np.random.default_rng(0)
+    >>> y = np.array(["low", "high"] * 20)
+    >>> X = rng.random((40, 20, 8)) < np.where(y == "low", 0.1, 0.5)[:, None, None]
+    >>> model = gemsnn.SpikingClassifier(n_hidden=5).fit(X, y).model_
+    >>> y[::4] = "new"
+    >>> gemsnn.events.write_prepared(f"{folder.name}/more.h5", X, y)
+    >>> begin = gemsnn.FromModel(model)
+    >>> with gemsnn.events.open_prepared(f"{folder.name}/more.h5") as data:
+    ...     outcome = gemsnn.train(begin.config(epochs=2), data, f"{folder.name}/run", from_model=begin)
+    >>> gemsnn.load_model(f"{folder.name}/run").classes
+    ('high', 'low', 'new')
+    >>> folder.cleanup()
+    """
+
+    model: Model
+    rename: Mapping[Any, Any] = field(default_factory=dict)
+    drop: Collection[Any] = ()
+    replay: Data | None = None
+    replay_share: float | None = None
+    sort: bool = False
+
+    def config(self, **changes: Any) -> TrainingConfig:
+        """The settings that the model was trained with, and changes to them."""
+        return config_of(self.model, changes)
+
+    def begin(self, config: TrainingConfig, data: Data) -> Beginning:
+        """Where a run on ``data`` begins; what does not fit the model is refused."""
+        model = self.model
+        check_settings(config, model)
+        data = with_inputs_of(model, data)
+        names = self._names()
+        classes, places = _classes(model, names, data, self.sort)
+        several = bool(model.about.get("several_labels"))
+        labels = data.train.labels
+        if (labels is None) != (not model.classes) or (labels is not None and (labels.ndim == 2) != several):
+            raise DataError(
+                f"the model was trained on {_kind(None if not model.classes else 1 + several)}, the data have "
+                f"{_kind(None if labels is None else labels.ndim)}: start anew, without the model"
+            )
+        network, parameters = with_readout(model.network, model.parameters, places, config.initial_parameters)
+        replay = self._replay(data, classes, names, network.n_visible)
+        means = model.means if config.mean_free else None
+        known = relabelled(data, classes) if classes else data
+        return Beginning(network, parameters, means, known, replay, examples_of(model))
+
+    def identity(self, data: Data) -> dict[str, Any]:
+        """What decides the results of a run on ``data``, besides data and settings, as JSON values."""
+        model, means = self.model, () if self.model.means is None else (self.model.means.value,)
+        classes, places = _classes(model, self._names(), data, self.sort)
+        old = [None if place is None else str(model.classes[place]) for place in places] if classes else []
+        return {
+            "fingerprint": fingerprint(model.network, model.parameters, *means),
+            "classes": [str(label) for label in classes],
+            "classes_before": old,
+            "replay": None if self.replay is None else self.replay.fingerprint,
+            "replay_share": None if self.replay is None else self._share,
+        }
+
+    def origin(self) -> dict[str, Any]:
+        """What a model remembers of the one that it came from, as JSON values."""
+        path = None if self.model.path is None else str(self.model.path.absolute())
+        return {"path": path, "examples": examples_of(self.model)}
+
+    def table(self) -> dict[str, Any] | None:
+        """What the run's configuration says of it; None of a model, or data to replay, that are not files."""
+        if self.model.path is None or (self.replay is not None and not hasattr(self.replay, "path")):
+            return None
+        found: dict[str, Any] = {"model": str(self.model.path.absolute())}
+        if self.replay is not None:
+            found |= {"replay": str(Path(self.replay.path).absolute()), "replay_share": self._share}
+        if self.rename:
+            found["rename"] = [[str(before), str(now)] for before, now in self.rename.items()]
+        if self.drop:
+            found["drop"] = [str(label) for label in self.drop]
+        return found
+
+    @property
+    def _share(self) -> float:
+        return REPLAY_SHARE if self.replay_share is None else self.replay_share
+
+    def _names(self) -> list[str | None]:
+        """What each class of the model is called now; None for those that are dropped."""
+        old = [str(label) for label in self.model.classes]
+        renamed = {str(before): str(now) for before, now in self.rename.items()}
+        dropped = {str(label) for label in self.drop}
+        for option, wanted in (("rename", list(renamed)), ("drop", list(dropped))):
+            for name in wanted:
+                if name not in old:
+                    raise ConfigError(f"{option}: the model has no class {name}; {_listed(old)}")
+        if both := renamed.keys() & dropped:
+            raise ConfigError(f"class {min(both)} is to be renamed and dropped: choose one")
+        names = [None if name in dropped else renamed.get(name, name) for name in old]
+        kept = [name for name in names if name is not None]
+        if twice := [name for name in kept if kept.count(name) > 1]:
+            raise ConfigError(f"rename: two classes of the model would be called {twice[0]}; give each its own name")
+        return names
+
+    def _replay(self, data: Data, classes: tuple[Any, ...], names: list[str | None], n_visible: int) -> Replay | None:
+        if self.replay is None:
+            if self.replay_share is not None:
+                raise ConfigError("replay_share needs replay: old data to be shown in between")
+            return None
+        path = str(getattr(self.replay, "path", "the data to replay"))
+        old = with_inputs_of(self.model, self.replay, path)
+        if classes:
+            now = {str(label): name for label, name in zip(self.model.classes, names, strict=True)}
+            called = [now.get(str(label), str(label)) for label in old.classes]
+            known = {str(label) for label in classes}
+            if strange := [name for name in called if name is not None and name not in known]:
+                raise DataError(
+                    f"{path}: class {strange[0]} is neither the model's nor among the new data's; {_listed(known)}"
+                )
+            old = relabelled(old, classes, [name or "" for name in called])
+        elif old.n_visible != n_visible:
+            raise DataError(f"{path}: patterns of {old.n_visible} visible neurons, but the model has {n_visible}")
+        labels = old.train.labels
+        shown_ones = np.arange(len(old.train)) if labels is None or labels.ndim == 2 else np.flatnonzero(labels >= 0)
+        if not len(shown_ones):
+            raise DataError(f"{path}: holds no training examples of the classes that are learned")
+        return Replay(old.train, shown_ones, self._share, n_visible)
+
+
+def config_of(model: Model, changes: Mapping[str, Any]) -> TrainingConfig:
+    """The settings that a model was trained with, and changes to them; the defaults if the model does not know any."""
+    settings = model.about.get("config")
+    known = {name: value for name, value in (settings or {}).items() if name in TrainingConfig.model_fields}
+    return TrainingConfig.of(None, known).changed(**changes)
+
+
+def examples_of(model: Model) -> int:
+    """Examples that a model has learned from, counting each as often as it was shown."""
+    before = model.about.get("origin") or {}
+    return int(model.about.get("position") or 0) + int(before.get("examples") or 0)
+
+
+def check_settings(config: TrainingConfig, model: Model) -> None:
+    """Refuse settings that describe another network than the model's."""
+    network, own = model.network, model.about.get("config") or {}
+    if OWN_PARTS in own:
+        return
+    hidden = config.topology.count_hidden(config.n_hidden)
+    readouts = {"winner-take-all" if network.circuits.competing else "bernoulli", None}
+    same = {
+        f"n_hidden = {hidden}": (hidden == network.n_hidden, network.n_hidden),
+        "synaptic_filter": (config.synaptic_filter == network.synaptic_filter, "another"),
+        "somatic_filter": (config.somatic_filter == network.somatic_filter, "another"),
+        "topology": (own.get("topology", config.topology.settings()) == config.topology.settings(), "another"),
+        f"visible_memory = {config.visible_memory}": (config.visible_memory == network.visible_memory, "the other"),
+        f"readout = {config.readout}": (config.readout in readouts, "another"),
+        f"dtype = {config.dtype}": (config.dtype == model.parameters.dtype, model.parameters.dtype),
+    }
+    for asked, (fits, has) in same.items():
+        if not fits:
+            raise ConfigError(
+                f"{asked}: the model to go on from has {has}, and its network stays; leave the setting as it was, or "
+                "start anew without the model"
+            )
+
+
+def _classes(model: Model, names: list[str | None], data: Data, sort: bool) -> tuple[tuple[Any, ...], list[int | None]]:
+    """Labels of the visible neurons, and which of the model's each was."""
+    if not model.classes:
+        if data.n_visible != model.network.n_visible:
+            raise DataError(
+                f"the model has {model.network.n_visible} visible neurons, the data's patterns {data.n_visible}: a "
+                "readout grows by classes only"
+            )
+        return (), list(range(model.network.n_visible))
+    known = {str(label): label for label in (*model.classes, *data.classes)}
+    places: list[int | None] = [place for place, name in enumerate(names) if name is not None]
+    kept = [name for name in names if name is not None]
+    new = [str(label) for label in data.classes if str(label) not in kept]
+    dropped = {str(label) for label, name in zip(model.classes, names, strict=True) if name is None}
+    if again := [name for name in new if name in dropped]:
+        raise ConfigError(f"drop: {again[0]} is a class of the data, too; keep it, or leave it out of the data")
+    if len(kept) + len(new) < 2:
+        raise ConfigError(f"only {len(kept) + len(new)} class would be left; at least two are needed")
+    labels = [known.get(name, name) for name in (*kept, *new)]
+    if len({type(label) for label in labels}) > 1:  # whole numbers and texts: all as texts
+        labels = [str(label) for label in labels]
+    places += [None] * len(new)
+    order = sorted(range(len(labels)), key=labels.__getitem__) if sort else range(len(labels))
+    return tuple(labels[place] for place in order), [places[place] for place in order]
+
+
+def _kind(dimensions: int | None) -> str:
+    return {None: "spike patterns", 1: "one class per example", 2: "several labels per example"}[dimensions]
+
+
+def _listed(names: Collection[str]) -> str:
+    return f"they are {', '.join(names)}"

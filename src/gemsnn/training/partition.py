@@ -1,0 +1,92 @@
+"""Which examples are learned from, which are held out, and how much each counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemsnn.common.splits import strata
+from gemsnn.errors import ConfigError, DataError
+from gemsnn.training.data import Data, Examples
+from gemsnn.training.randomness import hold_out, hold_out_groups, stratified_order
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """What a run uses its examples for.
+
+    Attributes
+    ----------
+    training, validation
+        Indices into the training examples, to learn from and held out.
+    test
+        Indices into the test examples, to evaluate on while training.
+    weights
+        (n_train,): what the step size is multiplied by for each training example.
+    """
+
+    training: Indices
+    validation: Indices
+    test: Indices
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def whole(cls, data: Data) -> Self:
+        """All training examples are learned from, and all test examples are evaluated on."""
+        n = len(data.train)
+        return cls(np.arange(n), np.zeros(0, dtype=np.intp), np.arange(len(data.test)), np.ones(n))
+
+    @classmethod
+    def stratified(
+        cls,
+        data: Data,
+        weights: NDArray[np.float64],
+        *,
+        fraction: float,
+        validation_limit: int | None,
+        test_limit: int | None,
+        seed: int,
+    ) -> Self:
+        """Holds out the same fraction of each class; an example of weight 0 is neither learned from nor held out.
+
+        Of examples with groups (``data.train.groups``), whole groups are held out, whatever their classes.
+        """
+        if not len(data.train):
+            raise DataError("there are no training examples in the data")
+        counting = np.flatnonzero(weights)
+        labels = strata(data.train.labels, len(data.train))[counting]
+        groups = groups_of(data.train)
+        if groups is None:
+            parts = hold_out(labels, fraction, seed)
+        else:
+            parts = hold_out_groups(groups[counting], fraction, seed)
+        training, validation = (counting[part] for part in parts)
+        if fraction > 0 and not len(validation):
+            raise ConfigError(
+                f"validation_fraction = {fraction}: with {len(labels)} training examples none can be held out; set it "
+                "to 0, or use more data"
+            )
+        return cls(
+            training,
+            _limited(validation, data.train, validation_limit, seed),
+            _limited(np.arange(len(data.test)), data.test, test_limit, seed),
+            weights,
+        )
+
+
+def groups_of(examples: Examples) -> NDArray[Any] | None:
+    """(n,): what each example belongs together with, if the examples tell."""
+    found = getattr(examples, "groups", None)
+    return None if found is None else np.asarray(found)
+
+
+def _limited(indices: Indices, examples: Examples, limit: int | None, seed: int) -> Indices:
+    """At most so many of the indices, the classes in proportion."""
+    if limit is None or limit >= len(indices):
+        return indices
+    return np.sort(indices[stratified_order(strata(examples.labels, len(examples))[indices], seed)[:limit]])
