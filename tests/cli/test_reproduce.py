@@ -14,7 +14,7 @@ from gemsnn.cli import main
 from gemsnn.events import write_prepared
 
 TINY = ["--set", "compartments=[1,3]", "--set", "n_hidden=4", "--set", "realisations=5", "--seeds", "2"]
-LONG = [*TINY, "--set", "epochs=150", "--set", "evaluation_points=[0.5,1.0]"]
+LONG = [*TINY, "--set", "epochs=150", "--set", "evaluation_points=[0.01,0.5,1.0]"]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def start(out: Path, data: Path, *arguments: str) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [*command, "--data", str(data), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while not any(json.loads(path.read_text())["share"] for path in out.glob("progress/*.json")):
+    while not any(path.stat().st_size for path in out.glob("runs/*/metrics.jsonl")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     return process
@@ -98,7 +98,7 @@ def test_from_interrupted_to_the_report(tmp_path: Path, data: Path, gemsnn: Here
     assert results["about"]["versions"]["gemsnn"]
     assert results["about"]["commands"][0].startswith("gemsnn reproduce --out")
     names = {path.name for path in (out / "figures").iterdir()}
-    for name in ("figure-a", "figure-b", "reliability", "example"):
+    for name in ("figure-a", "figure-b", "reliability"):
         assert {f"{name}.svg", f"{name}.png"} <= names
 
     # Each run is one like any other.
@@ -195,7 +195,7 @@ def test_a_folder_where_a_file_is_kept_is_one_message(tmp_path: Path, data: Path
     assert f"{out / name}: is a folder where a file of this name is kept; move it away" in one_message(code, errors)
 
 
-@pytest.mark.parametrize("name", ["runs", "progress", "figures"])
+@pytest.mark.parametrize("name", ["runs", "measured", "figures"])
 def test_a_file_where_a_folder_is_kept_is_one_message(tmp_path: Path, data: Path, gemsnn: Here, name: str) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -237,7 +237,6 @@ def test_a_changed_result_of_a_run_is_not_reported(tmp_path: Path, data: Path, g
         code, _, errors = gemsnn("reproduce", "--out", out, "--report-only")
         assert "results.json: not the results of gemsnn reproduce, or damaged" in one_message(code, errors)
     # A damaged one does not stand in the way of what is known from the runs.
-    (out / "progress" / "K01-seed0.json").write_text("[" * 1000)
     code, _, errors = gemsnn("reproduce", "--out", out, "--data", data, *SHORT)
     assert code == 0, errors
     assert json.loads((out / "results.json").read_text())["runs"] == json.loads(results)["runs"]

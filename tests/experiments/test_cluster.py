@@ -16,7 +16,6 @@ from rich.console import Console
 
 from gemsnn.errors import ConfigError
 from gemsnn.experiments import Protocol, Run, planned
-from gemsnn.experiments.display import Watch
 from gemsnn.experiments.sweep import on_cluster, sweep, work
 
 pytest.importorskip("distributed", reason="needs the extra gemsnn[cluster]")
@@ -102,8 +101,8 @@ def test_a_sweep_survives_a_killed_worker_and_equals_a_local_one(
                 time.sleep(0.005)
 
         execute = on_cluster(address)
-        watch = Watch(Console(file=io.StringIO()), runs)
-        ended = sweep(runs, lambda left: kill_one_once_something_is_done(execute(left)), watch)
+        console = Console(file=io.StringIO())
+        ended = sweep(runs, lambda left: kill_one_once_something_is_done(execute(left)), console)
 
     assert sorted((end.name, end.status) for end in ended) == sorted((run.name, "done") for run in runs)
     # What was done when the worker died was left alone.
@@ -128,7 +127,7 @@ def test_no_connection_is_left_behind(tmp_path: Path, tiny_protocol: Protocol, t
     runs = planned(tiny_protocol, tmp_path, dict.fromkeys(tiny_protocol.seeds, tiny_data))
     said: list[str] = []
     with cluster(tmp_path / "cluster", 1) as (address, _, _):
-        ended = sweep(runs, on_cluster(address, said.append), Watch(Console(file=io.StringIO()), runs))
+        ended = sweep(runs, on_cluster(address, said.append), Console(file=io.StringIO()))
     assert {end.status for end in ended} == {"done"}
     assert said
     assert address in said[0]
@@ -151,10 +150,10 @@ def test_a_killed_scheduler_is_one_message_and_a_new_one_goes_on(
             sweep(
                 runs,
                 lambda left: kill_it_once_something_is_done(execute(left)),
-                Watch(Console(file=io.StringIO()), runs),
+                Console(file=io.StringIO()),
             )
     with cluster(tmp_path / "two", 1) as (address, _, _):
-        ended = sweep(runs, on_cluster(address), Watch(Console(file=io.StringIO()), runs))
+        ended = sweep(runs, on_cluster(address), Console(file=io.StringIO()))
     assert {end.status for end in ended} == {"done"}
 
 
@@ -173,7 +172,7 @@ def test_with_tls_only_who_holds_the_certificate_is_served(
     runs = planned(tiny_protocol, tmp_path, dict.fromkeys(tiny_protocol.seeds, tiny_data))
 
     def do(address: str) -> list:
-        return sweep(runs, on_cluster(address), Watch(Console(file=io.StringIO()), runs))
+        return sweep(runs, on_cluster(address), Console(file=io.StringIO()))
 
     with cluster(tmp_path / "cluster", 1, tmp_path / "dask.yaml") as (address, _, _):
         assert address.startswith("tls://127.0.0.1:")

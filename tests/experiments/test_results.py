@@ -3,6 +3,7 @@ import json
 import pytest
 from made_up_results import made_up
 
+from gemsnn.common.sealed import seal
 from gemsnn.errors import DataError
 from gemsnn.experiments import judge, read_results
 from gemsnn.experiments.claims import as_records
@@ -38,9 +39,8 @@ def test_spikes_are_averaged_over_all_examples() -> None:
 def test_seeds_without_every_K_are_left_out_of_pairs_but_not_of_means() -> None:
     results = made_up(accuracy=lambda K, seed, i: 0.1 * seed)
     results.runs.remove(next(run for run in results.runs if (run.n_compartments, run.seed) == (20, 4)))
-    seeds, table = results.table("accuracy", "final")
-    assert seeds == [0, 1, 2, 3]
-    assert table.shape == (4, 5)
+    table = results.paired(lambda run: run.seed)
+    assert table.tolist() == [[seed] * 5 for seed in (0, 1, 2, 3)]
     assert results.estimate(1, "accuracy", "final").n == 5
     assert results.estimate(20, "accuracy", "final").n == 4
 
@@ -59,14 +59,15 @@ def test_other_files_are_refused_by_name(tmp_path) -> None:
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(DataError, match=r"other\.json: not the results"):
         read_results(tmp_path / "other.json")
+    other = tmp_path / "summary.json"
+    other.write_bytes(seal({"format": "another", "version": 1}))
+    with pytest.raises(DataError, match=r"summary\.json: not the results .*its format is 'another'"):
+        read_results(other)
     with pytest.raises(DataError, match="missing"):
         read_results(tmp_path / "missing.json")
 
 
-@pytest.mark.parametrize(("field", "value"), [("seed", "0"), ("seed", 0.0), ("n_compartments", True), ("config", [])])
-def test_numbers_that_are_texts_are_refused_in_tables_within_tables_too(tmp_path, field, value) -> None:
-    content = to_json(made_up(), [])
-    content["runs"][0][field] = value
-    write_results(tmp_path / "results.json", content)
-    with pytest.raises(DataError, match=f"runs.0.{field}"):
+def test_results_of_another_version_are_refused(tmp_path) -> None:
+    write_results(tmp_path / "results.json", to_json(made_up(), []) | {"version": 2})
+    with pytest.raises(DataError, match=r"results\.json: from another version of gemsnn"):
         read_results(tmp_path / "results.json")

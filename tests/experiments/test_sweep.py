@@ -16,10 +16,10 @@ import pytest
 import toy
 from rich.console import Console
 
+from gemsnn.common.sealed import seal
 from gemsnn.errors import CheckpointError, ConfigError, DataError
-from gemsnn.experiments import Measurement, Protocol, Run, answers, planned
-from gemsnn.experiments.display import Watch
-from gemsnn.experiments.sweep import locally, log_file, note_file, on_cluster, stop_file, sweep, work
+from gemsnn.experiments import Ended, Measurement, Protocol, Run, answers, planned
+from gemsnn.experiments.sweep import locally, log_file, on_cluster, stop_file, sweep, work
 from gemsnn.training.lock import locked
 
 
@@ -29,7 +29,7 @@ def runs_in(folder: Path, protocol: Protocol, data: Path) -> list[Run]:
 
 
 def do(runs: list[Run], execute=None, stop=lambda: False):
-    return sweep(runs, execute or locally(2), Watch(Console(file=io.StringIO()), runs, stop))
+    return sweep(runs, execute or locally(2), Console(file=io.StringIO()), stop)
 
 
 def what_they_left(runs: list[Run]) -> dict[str, tuple[bytes, bytes]]:
@@ -100,7 +100,7 @@ def test_a_wish_to_stop_reaches_the_workers(tmp_path, tiny_protocol, tiny_data) 
     wish = threading.Event()
 
     def once_they_work() -> None:
-        while not any((tmp_path / "progress").glob("*.json")):
+        while not holders(runs):
             time.sleep(0.05)
         wish.set()
 
@@ -189,7 +189,7 @@ def test_a_sweep_takes_any_settings_under_any_labels(tmp_path, tiny_data) -> Non
 def test_the_figure_told_is_that_of_the_last_evaluation(tmp_path, tiny_protocol, tiny_data) -> None:
     runs = runs_in(tmp_path, tiny_protocol, tiny_data)
     told = io.StringIO()
-    sweep(runs, locally(2), Watch(Console(file=told), runs))
+    sweep(runs, locally(2), Console(file=told))
     for run in runs:
         last = run.directory.read_metrics()[-1]["validation"]["accuracy"]
         assert f"{run.name} done, validation accuracy {100 * last:.1f} % (" in told.getvalue()
@@ -240,7 +240,7 @@ def test_what_was_measured_is_kept_and_believed_only_as_it_was_written(tmp_path)
     def measurement(number: int) -> Measurement:
         return Measurement("one", shout, {"number": number}, {"number": number}, tmp_path)
 
-    assert work(measurement(1)).found == ("accuracy", "50.0 %")
+    assert work(measurement(1)).found == "accuracy 50.0 %"
     written = measurement(1).file.stat().st_mtime_ns
     assert work(measurement(1)).status == "done"
     assert measurement(1).file.stat().st_mtime_ns == written
@@ -267,12 +267,11 @@ import io, sys
 from pathlib import Path
 from rich.console import Console
 from gemsnn.experiments import Protocol, planned
-from gemsnn.experiments.display import Watch
 from gemsnn.experiments.sweep import locally, sweep
 
 protocol = Protocol.model_validate_json(sys.argv[1])
 runs = planned(protocol, Path(sys.argv[2]), dict.fromkeys(protocol.seeds, Path(sys.argv[3])))
-sweep(runs, locally(2), Watch(Console(file=io.StringIO()), runs))
+sweep(runs, locally(2), Console(file=io.StringIO()))
 """
 
 
@@ -301,7 +300,7 @@ def test_workers_end_with_a_killed_parent_and_the_next_sweep_goes_on(
     runs = runs_in(tmp_path / "out", long, tiny_data)
     arguments = [long.model_dump_json(), str(tmp_path / "out"), str(tiny_data)]
     parent = subprocess.Popen([sys.executable, "-c", SWEEP, *arguments])
-    while len(workers := holders(runs)) < 2 or not all(note_file(run).exists() for run in runs[2:]):
+    while len(workers := holders(runs)) < 2:
         assert parent.poll() is None, "the sweep ended before it could be killed"
         time.sleep(0.01)
     assert parent.pid not in workers
@@ -312,7 +311,7 @@ def test_workers_end_with_a_killed_parent_and_the_next_sweep_goes_on(
     parent.wait()
 
     def let_it_go() -> None:
-        while not any("held by another process" in note_file(run).read_text() for run in runs[2:]):
+        while "held by another process" not in log_file(tmp_path / "out").read_text():
             time.sleep(0.01)
         os.kill(slow, signal.SIGCONT)
 
@@ -326,14 +325,14 @@ def test_workers_end_with_a_killed_parent_and_the_next_sweep_goes_on(
             time.sleep(0.05)
 
 
-def test_a_run_that_another_process_finishes_meanwhile_is_done(tmp_path, tiny_protocol, tiny_data) -> None:
+def test_a_run_that_another_process_finishes_meanwhile_is_done(tmp_path, tiny_protocol, tiny_data, capsys) -> None:
     run = runs_in(tmp_path, tiny_protocol, tiny_data)[0]
     run.directory.path.mkdir(parents=True)
     ended = []
     with locked(run.directory.path):
         thread = threading.Thread(target=lambda: ended.append(work(run)))
         thread.start()
-        while not note_file(run).exists():
+        while "held by another process" not in capsys.readouterr().out:
             time.sleep(0.01)
         other = dataclasses.replace(run, folder=tmp_path / "other")
         other.folder.mkdir()
@@ -343,3 +342,59 @@ def test_a_run_that_another_process_finishes_meanwhile_is_done(tmp_path, tiny_pr
         thread.join()
     assert [end.status for end in ended] == ["done"]
     assert run.directory.summary.stat().st_mtime_ns == before
+
+
+def test_runs_that_end_are_lines_and_a_terminal_shows_how_much_is_done(tmp_path) -> None:
+    works = [Measurement(name, shout, {}, {}, tmp_path, cost) for name, cost in (("[/red]", 1), ("b", 2), ("c", 1))]
+
+    def execute(left):
+        assert [run.name for run in left] == ["b", "[/red]", "c"]
+        yield Ended("b", "done", found="accuracy 87.5 %")
+        yield Ended("[/red]", "failed", "Traceback\n  File ...\nValueError: no \x1b[2J luck")
+        yield Ended("c", "interrupted")
+
+    plain, terminal = io.StringIO(), io.StringIO()
+    sweep(works, execute, Console(file=plain))
+    assert plain.getvalue().splitlines() == [
+        "b done, accuracy 87.5 % (1 of 3 done)",
+        "[/red] failed: ValueError: no �[2J luck (1 of 3 done)",
+    ]
+    sweep(works, execute, Console(file=terminal, force_terminal=True, width=100))
+    assert "100 %" in terminal.getvalue()
+
+
+def test_a_wish_to_stop_becomes_a_file_that_is_gone_at_the_end(tmp_path) -> None:
+    stop_file(tmp_path).touch()  # left behind by an earlier process that was killed
+    told = io.StringIO()
+
+    def execute(left):
+        assert not stop_file(tmp_path).exists()
+        wished.set()
+        while not stop_file(tmp_path).exists():
+            time.sleep(0.01)
+        yield Ended("one", "interrupted")
+
+    wished = threading.Event()
+    sweep([Measurement("one", shout, {}, {}, tmp_path)], execute, Console(file=told), wished.is_set)
+    assert not stop_file(tmp_path).exists()
+    assert told.getvalue().startswith("stopping: ")
+
+
+def test_somebody_elses_file_named_stop_is_not_removed(tmp_path) -> None:
+    (tmp_path / "stop").write_text("my shopping list")
+    with pytest.raises(ConfigError, match=r"stop: .*not ours"):
+        do([Measurement("one", shout, {}, {}, tmp_path)])
+    assert (tmp_path / "stop").read_text() == "my shopping list"
+
+
+@pytest.mark.parametrize("content", [{}, {"arguments": 1, "answer": {}}, {"arguments": {}, "answer": []}])
+def test_a_sealed_file_that_is_no_measurement_is_not_believed(tmp_path, content) -> None:
+    run = Measurement("one", print, {}, {"seed": 1}, tmp_path)
+    run.file.parent.mkdir()
+    run.file.write_bytes(seal(content))
+    with pytest.raises(DataError, match="it is no measurement"):
+        run.done()
+    run.file.unlink()
+    os.mkfifo(run.file)
+    with pytest.raises(DataError, match="cannot be read"):
+        run.done()

@@ -24,7 +24,6 @@ import toy
 from gemsnn.events import find_dataset, import_recordings, open_prepared
 from gemsnn.events.aedat import encode_aedat
 from gemsnn.experiments import Protocol, plan
-from gemsnn.experiments.display import Watch
 from gemsnn.experiments.results import gather, read_results, to_json, write_results
 from gemsnn.experiments.sweep import locally, sweep
 from gemsnn.training import RunDirectory, train
@@ -131,7 +130,7 @@ class Kills(Torture):
 
         with open(os.devnull, "w") as nowhere:
             made = plan(PROTOCOL, folder, self.data)
-            ended = sweep(made.runs, locally(workers), Watch(Console(file=nowhere), made.runs))
+            ended = sweep(made.runs, locally(workers), Console(file=nowhere))
             assert all(end.status == "done" for end in ended), ended
             about = {"data": made.data, "commands": [], "versions": {}, "when": ""}
             results = gather(made.protocol, made.runs, ended, about)

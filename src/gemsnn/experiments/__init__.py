@@ -5,7 +5,7 @@ from gemsnn.experiments.command import carry_out, failures, own_folder
 from gemsnn.experiments.protocol import FULL, QUICK, DecodedBy, Protocol
 from gemsnn.experiments.reproduce import Finished, Plan, conclude, plan, planned, rewrite
 from gemsnn.experiments.results import Results, read_results
-from gemsnn.experiments.runs import Found, Measurement, Note, Run, Work, answers
+from gemsnn.experiments.runs import Measurement, Run, Work, answers
 from gemsnn.experiments.sweep import Ended
 
 __all__ = [
@@ -17,9 +17,7 @@ __all__ = [
     "Ended",
     "Evidence",
     "Finished",
-    "Found",
     "Measurement",
-    "Note",
     "Plan",
     "Protocol",
     "Results",

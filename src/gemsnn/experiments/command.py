@@ -10,13 +10,12 @@ from pathlib import Path
 from rich.console import Console
 
 from gemsnn.errors import ConfigError
-from gemsnn.experiments.display import Watch
 from gemsnn.experiments.runs import Work
 from gemsnn.experiments.sweep import Ended, locally, on_cluster, sweep
 from gemsnn.training.lock import LOCK, locked
 from gemsnn.training.signals import StopSignals
 
-FOLDERS = frozenset({"data", "figures", "measured", "progress", "runs"})
+FOLDERS = frozenset({"data", "figures", "measured", "runs"})
 FILES = frozenset({LOCK, "report.html", "results.json", "stop", "workers.log"})
 
 
@@ -60,7 +59,7 @@ def carry_out(
 
     execute = locally(workers or os.cpu_count() or 1) if scheduler is None else on_cluster(scheduler, say)
     with StopSignals() as stop:
-        ended = sweep(runs, execute, Watch(console, runs, stop))
+        ended = sweep(runs, execute, console, stop)
     if any(end.status == "interrupted" for end in ended):
         count = sum(end.status == "done" for end in ended)
         say(f"Stopped with {count} of {len(ended)} runs done; all is saved. Go on with the same command.")

@@ -10,14 +10,13 @@ import importlib.metadata
 import platform
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gemsnn._version import __version__
 from gemsnn.common.files import read_regular, write_whole
@@ -27,10 +26,8 @@ from gemsnn.experiments.protocol import DecodedBy, Protocol
 from gemsnn.experiments.runs import Run
 from gemsnn.experiments.statistics import Estimate, estimate
 from gemsnn.experiments.sweep import Ended
-from gemsnn.training import formats
-from gemsnn.training.formats import FormatError, check_fields
 
-FORMAT, VERSION = "gemsnn results", 2
+FORMAT, VERSION = "gemsnn results", 3
 
 Choice = Literal["best_on_test", "chosen_on_validation", "final"]
 CHOICE_NAMES: dict[Choice, str] = {
@@ -106,23 +103,16 @@ class Results:
     def of(self, n_compartments: int) -> list[Measured]:
         return sorted((run for run in self.runs if run.n_compartments == n_compartments), key=lambda run: run.seed)
 
-    def paired_seeds(self, compartments: Sequence[int]) -> list[int]:
-        """The seeds for which all these K are done."""
-        return sorted(set.intersection(*({run.seed for run in self.of(K)} for K in compartments)))
-
     def value(self, run: Measured, metric: str, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE) -> float:
         """A test figure of a run at the iteration that the choice takes with the same decoder."""
         return float(run.figures(run.chosen(choice, decoder), decoder)[metric])
 
-    def table(
-        self, metric: str, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE
-    ) -> tuple[list[int], NDArray[np.float64]]:
-        """Seeds for which every K is done, and their (n_seeds, n_K) test figures."""
-        Ks = self.compartments
-        seeds = self.paired_seeds(Ks)
+    def paired(self, value: Callable[[Measured], float]) -> NDArray[np.float64]:
+        """A value of each run, (n_seeds, n_K), of the seeds for which every K is done."""
         by = {(run.n_compartments, run.seed): run for run in self.runs}
-        rows = [[self.value(by[K, seed], metric, choice, decoder) for K in Ks] for seed in seeds]
-        return seeds, np.array(rows).reshape(len(seeds), len(Ks))
+        Ks = self.compartments
+        seeds = sorted(set.intersection(*({run.seed for run in self.of(K)} for K in Ks)))
+        return np.array([[value(by[K, seed]) for K in Ks] for seed in seeds]).reshape(len(seeds), len(Ks))
 
     def estimate(self, K: int, metric: str, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE) -> Estimate:
         """Mean over seeds, with its interval."""
@@ -192,11 +182,10 @@ def _processor() -> str:
 
 def to_json(results: Results, claims: Sequence[Record]) -> Record:
     """Every number, with seeds, configuration and versions."""
-    Ks = results.compartments
-    summary: Record = {
+    means = {
         choice: {
             decoder.value: {
-                metric: {str(K): results.estimate(K, metric, choice, decoder)._asdict() for K in Ks}
+                metric: {str(K): results.estimate(K, metric, choice, decoder)._asdict() for K in results.compartments}
                 for metric in METRICS
             }
             for decoder in DecodedBy
@@ -210,102 +199,10 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
         "about": results.about,
         "protocol": results.protocol.model_dump(mode="json"),
         "claims": list(claims),
-        "summary": summary,
-        "costs": {
-            str(K): {
-                "to_neurons": results.of(K)[0].to_neurons,
-                "to_processor": results.of(K)[0].to_processor,
-                "hidden_spikes_per_step": results.estimated([run.spikes_per_step for run in results.of(K)])._asdict(),
-            }
-            for K in Ks
-        },
+        "means": means,
         "failed": results.failed,
-        "runs": [
-            {
-                "n_compartments": run.n_compartments,
-                "seed": run.seed,
-                "communication": {"to_neurons": run.to_neurons, "to_processor": run.to_processor},
-                "hidden_spikes_per_step": run.spikes_per_step,
-                "chosen": {choice: run.chosen(choice) for choice in CHOICES},
-                "config": run.config,
-                "evaluations": run.records,
-            }
-            for run in results.runs
-        ],
+        "runs": [asdict(run) for run in results.runs],
     }
-
-
-# ---- what stands in the file -----------------------------------------------------------------------------------------
-
-
-class _Read(formats.DecoderFigures):
-    accuracy: float
-    ece: float
-    nll: float
-    brier: float
-    reliability: formats.Reliability
-
-
-class _Figures(_Read, formats.Figures):
-    extra_decoders: Annotated[Sequence[_Read], Field(min_length=2, max_length=2)]
-
-
-class _Evaluation(formats.Evaluation):
-    validation: _Figures
-    test: _Figures
-
-
-class _Strict(BaseModel):
-    """Of each table on its own: Pydantic does not pass this on to tables within."""
-
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
-
-
-class _Loads(_Strict):
-    to_neurons: formats.Count
-    to_processor: formats.Count
-
-
-class _Run(_Strict):
-    n_compartments: Annotated[int, Field(ge=1)]
-    seed: Annotated[int, Field(ge=0)]
-    communication: _Loads
-    config: dict[str, Any]
-    evaluations: Annotated[list[_Evaluation], Field(min_length=1)]
-
-
-class _Data(_Strict):
-    simulated: bool
-    description: str
-    n_train: formats.Count
-    n_test: formats.Count
-    classes: list[formats.Label]
-    n_steps: formats.Count
-    n_inputs: formats.Count
-    split: str
-
-
-class _About(_Strict):
-    data: _Data
-    commands: list[str]
-    versions: dict[str, str]
-    when: str
-
-
-class _Failed(_Strict):
-    name: str
-    error: str
-
-
-class _Content(_Strict):
-    """What is relied on of a ``results.json``; the rest follows from it."""
-
-    version: int
-    about: _About
-    protocol: dict[str, Any]
-    claims: list[Any]
-    failed: list[_Failed]
-    runs: Annotated[list[_Run], Field(min_length=1)]
 
 
 def write_results(path: Path, content: Record) -> None:
@@ -315,33 +212,15 @@ def write_results(path: Path, content: Record) -> None:
 def read_results(path: str | Path) -> tuple[Results, list[Record]]:
     """Results and claims from a ``results.json``; one that was changed by hand is not believed."""
     try:
-        text = read_regular(Path(path))
+        content = unseal(read_regular(Path(path)))
+        if content.get("format") != FORMAT:
+            raise BrokenSealError(f"its format is {content.get('format')!r}, not {FORMAT!r}")
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
-    try:
-        content = unseal(text)
-        version = content.get("version")
-        if isinstance(version, int) and version > VERSION:
-            raise DataError(f"{path}: from a newer gemsnn; install that")
-        check_fields(content, _Content)
-        protocol = Protocol.model_validate(content["protocol"])
-        runs = [_measured(run) for run in content["runs"]]
-        return Results(protocol, runs, content["failed"], content["about"]), content["claims"]
-    except (BrokenSealError, FormatError, ValidationError) as error:
-        raise DataError(f"{path}: not the results of gemsnn reproduce, or damaged: {_first_line(error)}") from None
-
-
-def _measured(run: Record) -> Measured:
-    loads = run["communication"]
-    return Measured(
-        run["n_compartments"],
-        run["seed"],
-        run["evaluations"],
-        loads["to_neurons"],
-        loads["to_processor"],
-        run["config"],
-    )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
+    except BrokenSealError as error:
+        raise DataError(f"{path}: not the results of gemsnn reproduce, or damaged: {error}") from None
+    if content["version"] != VERSION:
+        raise DataError(f"{path}: from another version of gemsnn; use that, or give the same command as then")
+    runs = [Measured(**run) for run in content["runs"]]
+    protocol = Protocol.model_validate(content["protocol"])
+    return Results(protocol, runs, content["failed"], content["about"]), content["claims"]

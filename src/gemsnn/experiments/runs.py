@@ -10,42 +10,21 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from gemsnn.common.files import read_regular, write_whole
 from gemsnn.common.sealed import BrokenSealError, seal, unseal
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events import open_prepared
-from gemsnn.training import Evaluated, Learned, RunDirectory, Trainer, TrainingConfig, train
+from gemsnn.training import RunDirectory, TrainingConfig, train
 from gemsnn.training.config import differences
 from gemsnn.training.lock import HeldError
-from gemsnn.training.pace import Pace
 
 WAIT_SECONDS = 0.5  # between looks at a run that another process holds
 
 
-class Note(NamedTuple):
-    """How far something is, for the display."""
-
-    share: float
-    """Done, of 1."""
-    left: float | None = None
-    """Seconds until it is done, where that can be told."""
-    whole: float | None = None
-    """Seconds that all of it takes from its beginning."""
-    doing: str = ""
-    """In a word or two, where it is not just at work."""
-
-
-class Found(NamedTuple):
-    """The figure to show of something that is done."""
-
-    what: str
-    value: str
-
-
 Stop = Callable[[], bool]
-Tell = Callable[[Note], None]
+"""Whether to save and end."""
 
 
 class Work(Protocol):
@@ -54,10 +33,6 @@ class Work(Protocol):
     @property
     def name(self) -> str:
         """Of its files; no two in a sweep have the same."""
-
-    @property
-    def labels(self) -> Mapping[str, Any]:
-        """What sets it apart from the others, for tables: their last label gives the columns."""
 
     @property
     def folder(self) -> Path:
@@ -70,11 +45,11 @@ class Work(Protocol):
     def done(self) -> bool:
         """Whether it is done; what was made with other settings or data is a ``ConfigError``."""
 
-    def do(self, stop: Stop, tell: Tell) -> bool:
+    def do(self, stop: Stop) -> bool:
         """Do it, or what is left of it, until ``stop`` says so; returns whether it is done."""
 
-    def found(self) -> Found | None:
-        """Of what is done: the figure to show."""
+    def found(self) -> str:
+        """The figure to show of what is done."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +69,7 @@ class Run:
     data: Path
     """A prepared file."""
     labels: Mapping[str, Any]
+    """What sets it apart from the others."""
     folder: Path
     cost: float = 1.0
 
@@ -116,62 +92,36 @@ class Run:
             raise ConfigError(_other(run.path, changes))
         return True
 
-    def do(self, stop: Stop, tell: Tell) -> bool:
-        settings = self.settings
+    def do(self, stop: Stop) -> bool:
+        settings, waits = self.settings, False
         if settings.threads is None:
             settings = settings.changed(threads=1)  # other runs have the other processors
         with open_prepared(self.data) as data:
             while True:
                 try:
-                    outcome = train(
-                        settings,
-                        data,
-                        self.directory.path,
-                        resume=True,
-                        observers=lambda _, trainer: [_Teller(trainer, tell)],
-                        stop=stop,
-                    )
+                    outcome = train(settings, data, self.directory.path, resume=True, stop=stop)
                     return outcome.status != "interrupted"
                 except HeldError:
                     # A process of an earlier sweep that is about to end, or a worker that was cut off from its
                     # scheduler. It will finish the run, or let go of it: then it is ours.
-                    tell(Note(0.0, doing="held by another process"))
+                    if not waits:
+                        print(f"{self.name}: waits, held by another process")
+                    waits = True
                     time.sleep(WAIT_SECONDS)
                     if self.done():
                         return True
                     if stop():
                         return False
 
-    def found(self) -> Found | None:
+    def found(self) -> str:
         last = self.directory.read_summary()["final"]
         for split in ("validation", "test"):
             figures = last[split]
             if figures is not None and "accuracy" in figures:
-                return Found(f"{split} accuracy", f"{100 * figures['accuracy']:.1f} %")
+                return f"{split} accuracy {100 * figures['accuracy']:.1f} %"
             if figures is not None:
-                return Found(f"{split} log-likelihood", f"{figures['log_likelihood']:.1f}")
-        return None
-
-
-class _Teller:
-    """Tells how far a run is."""
-
-    def __init__(self, trainer: Trainer, tell: Tell) -> None:
-        self._pace, self._tell = Pace(trainer), tell
-        tell(Note(trainer.position / trainer.total, doing="starting"))
-
-    def learned(self, trainer: Trainer, event: Learned, /) -> None:
-        self._pace.learned(event)
-        self._note(trainer)
-
-    def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
-        self._pace.evaluated(event)
-        self._note(trainer)
-
-    def _note(self, trainer: Trainer) -> None:
-        pace = self._pace
-        times = (pace.seconds_left, pace.seconds_in_all) if pace.evaluated_once else (None, None)
-        self._tell(Note(trainer.position / trainer.total, *times))
+                return f"{split} log-likelihood {figures['log_likelihood']:.1f}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -199,16 +149,15 @@ class Measurement:
             raise ConfigError(_other(self.file, changes))
         return True
 
-    def do(self, stop: Stop, tell: Tell) -> bool:
-        tell(Note(0.0))
+    def do(self, stop: Stop) -> bool:
         answer = self.measure(self.folder, **self.arguments)
         self.file.parent.mkdir(exist_ok=True)
         write_whole(self.file, seal({"arguments": dict(self.arguments), "answer": answer}))
         return True
 
-    def found(self) -> Found | None:
+    def found(self) -> str:
         accuracy = _read(self.file)["answer"].get("accuracy")
-        return Found("accuracy", f"{100 * accuracy:.1f} %") if isinstance(accuracy, float) else None
+        return f"accuracy {100 * accuracy:.1f} %" if isinstance(accuracy, float) else ""
 
 
 def answers(folder: Path) -> list[dict[str, Any]]:

@@ -7,28 +7,29 @@ from __future__ import annotations
 
 import importlib
 import io
-import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from gemsnn._version import __version__
-from gemsnn.common.files import write_whole
-from gemsnn.common.words import counted
+from gemsnn.common.words import counted, printable
 from gemsnn.errors import ConfigError, GemsnnError
-from gemsnn.experiments.runs import Found, Note, Work
+from gemsnn.experiments.runs import Stop, Work
 
 ROUNDS = 3  # how often runs whose process was killed are begun anew
-NOTE_SECONDS = 1.0  # between notes of how far a run is
-PARENT_SECONDS = 0.2  # between looks whether the parent is there
+LOOK_SECONDS = 0.2  # between looks whether the parent is there, or the sweep was told to stop
 
 
 class Ended(NamedTuple):
@@ -37,25 +38,13 @@ class Ended(NamedTuple):
     name: str
     status: Literal["done", "failed", "interrupted"]
     error: str = ""
-    found: Found | None = None
+    found: str = ""
+    """The figure to show of a run that is done."""
 
 
 def stop_file(folder: Path) -> Path:
     """Its presence tells all workers to save and stop."""
     return folder / "stop"
-
-
-def remove_stop_file(folder: Path) -> None:
-    """Ours is empty; one that holds something is somebody else's."""
-    file = stop_file(folder)
-    if file.is_symlink() or (file.exists() and (file.is_dir() or file.stat().st_size)):
-        raise ConfigError(f"{file}: a file of this name tells a sweep to stop, but this is none of ours; move it away")
-    file.unlink(missing_ok=True)
-
-
-def note_file(run: Work) -> Path:
-    """Where a worker says how far a run is."""
-    return run.folder / "progress" / f"{run.name}.json"
 
 
 def log_file(folder: Path) -> Path:
@@ -82,7 +71,7 @@ def work(run: Work, version: str = __version__, parent: int | None = None) -> En
         if stop():
             return Ended(run.name, "interrupted")
         # A cluster may ask twice: what a worker said is lost with it, what it wrote is not.
-        if not run.done() and not run.do(stop, _Notes(run)):
+        if not run.done() and not run.do(stop):
             return Ended(run.name, "interrupted")
         return Ended(run.name, "done", found=run.found())
     except GemsnnError as error:
@@ -101,7 +90,7 @@ def _serve(parent: int | None, folder: Path) -> None:
     except OSError as error:
         reason = "is a link, which is not followed" if log_file(folder).is_symlink() else error.strerror
         raise ConfigError(f"{log_file(folder)}: what workers print cannot be written there: {reason}") from error
-    for stream in (1, 2):  # the terminal belongs to the parent's table
+    for stream in (1, 2):  # the terminal is the parent's
         os.dup2(log, stream)
     os.close(log)
     for text in (sys.stdout, sys.stderr):
@@ -117,7 +106,7 @@ _WATCHER = "gemsnn: ends with its parent"
 def _end_with(parent: int | None) -> None:
     """Without this, a killed sweep would leave processes behind that hold their runs' locks."""
     while os.getppid() == parent:
-        time.sleep(PARENT_SECONDS)
+        time.sleep(LOOK_SECONDS)
     os._exit(1)  # as good a moment as any: runs can be killed at any instant
 
 
@@ -129,27 +118,9 @@ class _Stop:
         self._asked, self._answer = 0.0, False
 
     def __call__(self) -> bool:
-        if not self._answer and time.monotonic() - self._asked > 0.2:
+        if not self._answer and time.monotonic() - self._asked > LOOK_SECONDS:
             self._asked, self._answer = time.monotonic(), self._file.exists()
         return self._answer
-
-
-class _Notes:
-    """Leaves a note of how far a run is, now and then."""
-
-    def __init__(self, run: Work) -> None:
-        self._file = note_file(run)
-        self._written = -NOTE_SECONDS
-
-    def __call__(self, note: Note) -> None:
-        if time.monotonic() - self._written < NOTE_SECONDS:
-            return
-        try:
-            self._file.parent.mkdir(exist_ok=True)
-            write_whole(self._file, json.dumps({**note._asdict(), "at": time.time()}).encode())
-        except OSError:
-            pass  # only for the display
-        self._written = time.monotonic()
 
 
 # ---- outside ---------------------------------------------------------------------------------------------------------
@@ -225,12 +196,7 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
 
 def _check_address(scheduler: str, dask: Any) -> None:
     """Dask would notice as well, but its client then hangs for a while when it ends, and prints a traceback."""
-    try:
-        parts = urlsplit(scheduler)
-        fits = parts.scheme in ("tcp", "tls") and bool(parts.hostname) and bool(parts.port)
-    except ValueError:  # a port that is no number, or too large
-        fits = False
-    if not fits:
+    if not re.fullmatch(r"(tcp|tls)://[^:]+:[1-9]\d{0,4}", scheduler):
         raise ConfigError(f"--scheduler {scheduler}: give an address such as tcp://HOST:8786 or tls://HOST:8786")
     try:
         found = dask.Security().get_connection_args("client")
@@ -245,18 +211,60 @@ def _check_address(scheduler: str, dask: Any) -> None:
         raise ConfigError(f"--scheduler {scheduler}: Dask's settings require encryption; give a tls:// address")
 
 
-def sweep(runs: Sequence[Work], execute: Executor, watch: Any) -> list[Ended]:
+def sweep(runs: Sequence[Work], execute: Executor, console: Console, stop: Stop = lambda: False) -> list[Ended]:
     """Do all runs that are not done, the most costly first; returns how each ended.
 
-    ``watch`` is a display (see :mod:`.display`).
+    Each that ends is a line on the console, below which a terminal shows how much of the work is done. When ``stop``
+    says so, the workers save and end.
     """
     left = [run for run in sorted(runs, key=lambda run: -run.cost) if not run.done()]
-    waiting = {run.name for run in left}
-    ended = [Ended(run.name, "done", found=run.found()) for run in runs if run.name not in waiting]
-    with watch:
-        for end in ended:
-            watch.done_before(end)
+    costs = {run.name: run.cost for run in left}
+    ended = [Ended(run.name, "done", found=run.found()) for run in runs if run.name not in costs]
+    columns = (TextColumn("{task.percentage:.0f} %"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    hidden = not console.is_terminal
+
+    def say(line: str) -> None:
+        console.print(printable(line), soft_wrap=True, highlight=False, markup=False)
+
+    with (
+        Progress(*columns, console=console, transient=True, disable=hidden, speed_estimate_period=3600) as bar,
+        _passing_on(stop, runs[0].folder, say),
+    ):
+        task = bar.add_task("", total=sum(costs.values()))
         for end in execute(left) if left else ():
             ended.append(end)
-            watch.ended(end)
+            bar.advance(task, costs[end.name])
+            if end.status != "interrupted":
+                count = sum(one.status == "done" for one in ended)
+                detail = f": {end.error.strip().splitlines()[-1]}" if end.error else f", {end.found}" * bool(end.found)
+                say(f"{end.name} {end.status}{detail} ({count} of {len(runs)} done)")
     return ended
+
+
+@contextmanager
+def _passing_on(stop: Stop, folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Make a file of a wish to stop, so that it reaches the workers wherever they are."""
+    file, over = stop_file(folder), threading.Event()
+
+    def remove() -> None:
+        """Ours is empty; one that holds something is somebody else's."""
+        if file.is_symlink() or (file.exists() and (file.is_dir() or file.stat().st_size)):
+            raise ConfigError(f"{file}: a file of this name tells a sweep to stop, but this is not ours; move it away")
+        file.unlink(missing_ok=True)
+
+    def watch() -> None:
+        while not over.wait(LOOK_SECONDS):
+            if stop():
+                file.touch()
+                say("stopping: every run saves its state first (again to stop at once)")
+                return
+
+    remove()
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        remove()

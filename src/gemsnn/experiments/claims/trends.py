@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemsnn.common.words import with_interval
 from gemsnn.experiments.claims.claim import Evidence, Verdict
@@ -75,7 +74,7 @@ def trend(
     Where the unit is %, values and margin are shares of 1, shown times 100. ``of`` says what the value is.
     """
     Ks, factor = results.compartments, 100 if unit == "%" else 1
-    values = sign * per_seed(results, value)
+    values = sign * results.paired(value)
     if not len(values):
         nothing = Estimate(0.0, None, None, 0)
         return Evidence(what=what, effect="no seed has every K", estimate=nothing, verdict="inconclusive")
@@ -95,7 +94,7 @@ def trend(
 def growth(results: Results, what: str, value: Callable[[Measured], float], margin: float) -> Evidence:
     """Whether a value of each run grows as K^a with a within ``margin`` of 1."""
     Ks = results.compartments
-    values = np.log(per_seed(results, value))
+    values = np.log(results.paired(value))
     exponent = results.estimated(slopes(np.log(Ks), values)) if len(values) else Estimate(0.0, None, None, 0)
     means = np.exp(values).mean(axis=0) if len(values) else []
     return Evidence(
@@ -105,11 +104,3 @@ def growth(results: Results, what: str, value: Callable[[Measured], float], marg
         also=", ".join(f"K = {K}: {mean:.4g}" for K, mean in zip(Ks, means, strict=False)),
         verdict=proportional(exponent, margin),
     )
-
-
-def per_seed(results: Results, value: Callable[[Measured], float]) -> NDArray[np.float64]:
-    """(n_seeds, n_K), of the seeds for which every K is done."""
-    Ks = results.compartments
-    by = {(run.n_compartments, run.seed): run for run in results.runs}
-    seeds = results.paired_seeds(Ks)
-    return np.array([[value(by[K, seed]) for K in Ks] for seed in seeds]).reshape(len(seeds), len(Ks))
