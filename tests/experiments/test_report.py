@@ -17,8 +17,7 @@ from gemsnn import plot
 from gemsnn.common.page import escape
 from gemsnn.common.words import printable
 from gemsnn.experiments import figures, judge
-from gemsnn.experiments.report import report
-from gemsnn.experiments.verdicts import verdicts
+from gemsnn.experiments.report import report, verdicts
 from gemsnn.plot.panels import INK, Panel, save, svg
 
 
@@ -83,15 +82,15 @@ def test_the_page_is_well_formed_and_self_contained(page: Path) -> None:
 def test_the_page_says_first_where_the_data_come_from(results, page: Path) -> None:
     body = page.read_text().split("<body>")[1]
     assert body.index("SIMULATED DATA") < body.index("<h1>")
-    assert "REAL DATA" in parts._provenance({"data": {**results.about["data"], "simulated": False}})
+    assert "REAL DATA" in parts._provenance({**results.about["data"], "simulated": False})
 
 
 def test_every_verdict_and_number_is_on_the_page(results, page: Path) -> None:
     text = page.read_text()
     for claim in judge(results):
-        assert claim.claim.replace("K^I", "K<sup>I</sup>") in text
+        assert claim.claim.replace("K^I", "Kᴵ") in text
     for name in type(results.protocol).model_fields:
-        assert f"<code>{name}</code>" in text
+        assert f'<th scope="row">{name}</th>' in text
     assert "gemsnn reproduce" in text
     assert f"{100 * results.estimate(20, 'accuracy', 'final').mean:.1f}" in text
 

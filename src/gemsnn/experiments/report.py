@@ -7,24 +7,24 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gemsnn.common.page import caption, escape, page, section
-from gemsnn.common.words import counted, plus_minus
+from gemsnn.common.page import caption, escape, page, section, table
+from gemsnn.common.words import counted, plus_minus, with_interval
 from gemsnn.experiments import figures
-from gemsnn.experiments.claims import Claim
+from gemsnn.experiments.claims import Claim, Evidence
 from gemsnn.experiments.protocol import DecodedBy, Protocol
 from gemsnn.experiments.results import CHOICE_NAMES, CHOICES, Results
-from gemsnn.experiments.verdicts import STYLE, formula, introduction, small, verdicts
 from gemsnn.plot.panels import in_page
+
+MARKS = {"supported": ("yes", "✓"), "not supported": ("no", "✗"), "inconclusive": ("open", "?")}
+SCALES = {"log_likelihood": (1, 2), "accuracy": (100, 1), "ece": (1, 3), "nll": (1, 3), "brier": (1, 3)}
+"""How a figure is shown: times what, with how many digits."""
 
 
 def report(results: Results, claims: Sequence[Claim]) -> str:
     """The whole page."""
-    panels = figures.all_figures(results)
-    protocol, about = results.protocol, results.about
-    few = protocol.few_compartments
-    low, high = protocol.curves
-    data = about["data"]
-    seeds = len({run.seed for run in results.runs})
+    panels, protocol, about = figures.all_figures(results), results.protocol, results.about
+    few, (low, high) = protocol.few_compartments, protocol.curves
+    bars = f"Shades: {100 * protocol.confidence:g} % intervals over seeds."
     sections = [
         section("verdicts", "Does the paper hold?", introduction(results) + verdicts(claims)),
         section(
@@ -33,9 +33,9 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
             in_page(panels["figure-a"], "figure-a")
             + caption(
                 "The paper's Figure 3. Left: test log-likelihood of the desired output (solid) and accuracy (dashed), "
-                "K<sup>I</sup> = K, each run at its <em>best iteration on the test set</em>, as the paper chose. "
-                "Right: reals broadcast from the central processor to the neurons (solid) and spikes of the hidden "
-                "neurons (dashed), per time step, while learning. " + _bars(results)
+                "Kᴵ = K, each run at its <em>best iteration on the test set</em>, as the paper chose. Right: reals "
+                "broadcast from the central processor to the neurons (solid) and spikes of the hidden neurons "
+                f"(dashed), per time step, while learning. {bars}"
             ),
         ),
         section(
@@ -43,8 +43,8 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
             f"Figure B: over training, K = {low} and K = {high}",
             in_page(panels["figure-b"], "figure-b")
             + caption(
-                f"The paper's Figure 4. On the test set; accuracy and ECE with K<sup>I</sup> = {few}. The axis of the "
-                "log-likelihood is logarithmic below -1. " + _bars(results)
+                f"The paper's Figure 4. On the test set; accuracy and ECE with Kᴵ = {few}. The axis of the "
+                f"log-likelihood is logarithmic below -1. {bars}"
             )
             + in_page(panels["figure-b-likelihood"], "figure-bl")
             + caption("The same networks read out by the likelihood decoder, which the paper does not have."),
@@ -55,19 +55,19 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
             "<p>Choosing the best iteration on the test set, as the paper does, flatters. Beside it: the iteration "
             "chosen on validation examples held out of the training set, which is the honest figure, and the last.</p>"
             + in_page(panels["choices"], "choices")
-            + caption("Vote with K<sup>I</sup> = K. " + _bars(results))
+            + caption(f"Vote with Kᴵ = K. {bars}")
             + _numbers(results, DecodedBy.VOTE),
         ),
         section(
             "decoders",
             "Decoders",
-            "<p><em>Vote</em> is the paper's majority rule, its confidence the SoftMax of the votes: with "
-            f"K<sup>I</sup> = 1 it is always {_ceiling(1, data):.2f}, with {few} at most {_ceiling(few, data):.2f}, "
-            "whatever was learned; so the ECE of networks with different K<sup>I</sup> should not be compared. "
-            "<em>Likelihood</em> clamps the visible neurons to each class's desired pattern and takes the model's own "
-            f"posterior, from {protocol.realisations} realisations.</p>"
+            "<p><em>Vote</em> is the paper's majority rule, its confidence the SoftMax of the votes: with Kᴵ = 1 it is "
+            f"always {_ceiling(1, results):.2f}, with {few} at most {_ceiling(few, results):.2f}, whatever was "
+            "learned; so the ECE of networks with different Kᴵ should not be compared. <em>Likelihood</em> clamps the "
+            "visible neurons to each class's desired pattern and takes the model's own posterior, from "
+            f"{protocol.realisations} realisations.</p>"
             + in_page(panels["decoders"], "decoders")
-            + caption("Each at the iteration chosen on validation with that decoder. " + _bars(results))
+            + caption(f"Each at the iteration chosen on validation with that decoder. {bars}")
             + _numbers(results, DecodedBy.FEW)
             + _numbers(results, DecodedBy.LIKELIHOOD),
         ),
@@ -81,51 +81,96 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
                 "calibrated predictions lie on the dotted line. The ECE is the mean over seeds."
             ),
         ),
-    ]
-    notice = (
-        ""
-        if not protocol.name.startswith("quick")
-        else "<p class=notice>A quick look: a small network, few recordings and few seeds, so most intervals are wide. "
-        "<code>gemsnn reproduce --full</code> has the paper's sizes.</p>"
-    )
-    sections += [
         section("protocol", "Protocol", _protocol(protocol)),
         section("making", "How this page was made", _making(about, results)),
     ]
-    header = (
-        f"{_provenance(about)}\n"
-        f'<h1>GEM-VLSNN, reproduced <span class="preset">{escape(protocol.name)}</span></h1>\n'
-        f'<p class="lead">Multi-sample online learning for spiking neural networks based on generalized expectation '
-        f"maximization (Jang &amp; Simeone, ICASSP 2022), its experiments run anew: K in "
-        f"{{{', '.join(map(str, results.compartments))}}}, {counted(seeds, 'seed')}, "
-        f"{protocol.n_hidden} hidden neurons. Intervals are {100 * protocol.confidence:g} % over seeds "
-        f"(Student's t).</p>\n{notice}\n{_NAVIGATION}"
+    notice = (
+        "<p class=notice>A quick look: a small network, few recordings and few seeds, so most intervals are wide. "
+        "<code>gemsnn reproduce --full</code> has the paper's sizes.</p>"
     )
-    main = "\n".join([_failures(results), *sections])
-    return page(f"gemsnn: reproduction of GEM-VLSNN ({protocol.name})", header, main, STYLE + _STYLE)
+    header = (
+        f"{_provenance(about['data'])}\n<h1>GEM-VLSNN, reproduced <small>({escape(protocol.name)})</small></h1>\n"
+        "<p class=lead>Multi-sample online learning for spiking neural networks based on generalized expectation "
+        "maximization (Jang &amp; Simeone, ICASSP 2022), its experiments run anew: K in "
+        f"{{{', '.join(map(str, results.compartments))}}}, {_seeds(results)}, {protocol.n_hidden} hidden neurons. "
+        f"Intervals are {100 * protocol.confidence:g} % over seeds (Student's t).</p>\n"
+        f"{notice if protocol.name.startswith('quick') else ''}\n{_NAVIGATION}"
+    )
+    title = f"gemsnn: reproduction of GEM-VLSNN ({protocol.name})"
+    return page(title, header, "\n".join([_failures(results), *sections]), _STYLE)
 
 
-# ---- parts -----------------------------------------------------------------------------------------------------------
+# ---- verdicts --------------------------------------------------------------------------------------------------------
 
 
-def _ceiling(votes: int, data: dict[str, Any]) -> float:
+def introduction(results: Results) -> str:
+    """What the claims are about, for a reader who does not know the paper."""
+    return (
+        "<p>Every neuron can run several <em>compartments</em>: copies of it with the same weights, each with chances "
+        "of its own. While the network learns, the copies that explain the desired output best teach most. "
+        "<b>K</b> is the number of compartments. A paper (Jang &amp; Simeone, ICASSP 2022) says what more of them "
+        f"bring, and cost. To see whether that holds, {len(results.runs)} networks were trained: every K of "
+        f"{', '.join(map(str, results.compartments))} with {_seeds(results)} (a seed decides everything random).</p>"
+        f"<p>A pair in brackets is a <b>{100 * results.protocol.confidence:g} % interval</b>: in so many of a hundred "
+        "such experiments it holds the true value. <b>Supported</b>: the interval says so. <b>Not supported</b>: it "
+        "says that there is no effect worth the name, or the opposite. <b>Inconclusive</b>: it is too wide to tell, "
+        "and more seeds are needed. The rules were fixed before the runs.</p>"
+    )
+
+
+def verdicts(claims: Sequence[Claim]) -> str:
+    """A line for each claim; its evidence, the other ways to look at it and the rule unfold."""
+    counts = ", ".join(f"<b>{sum(claim.verdict == verdict for claim in claims)}</b> {verdict}" for verdict in MARKS)
+    return f"<p>Of {counted(len(claims), 'claim')}: {counts}.</p>" + "".join(map(_card, claims))
+
+
+def _card(claim: Claim) -> str:
+    kind, mark = MARKS[claim.verdict]
+    words = f"<p>In the paper's terms: {formula(claim.claim)}</p>" if claim.plain else ""
+    return (
+        f'<details class="claim {kind}"><summary><span class="mark" aria-hidden="true">{mark}</span>'
+        f'<span class="words"><b>{formula(claim.plain or claim.claim)}</b>'
+        f'<span class="effect">{formula(claim.evidence[0].effect)}: '
+        f"<b>{escape(with_interval(claim.evidence[0].estimate))}</b></span></span>"
+        f'<span class="tag">{claim.verdict}</span></summary>{words}'
+        f"{formula_table(['looked at', 'effect', 'mean and interval', 'verdict'], map(_row, claim.evidence))}"
+        f"<p>{escape(claim.source)}. {escape(claim.rule[0].upper() + claim.rule[1:])}.</p></details>"
+    )
+
+
+def _row(item: Evidence) -> list[str]:
+    return [item.what, "; ".join(filter(None, [item.effect, item.also])), with_interval(item.estimate), item.verdict]
+
+
+# ---- other parts -----------------------------------------------------------------------------------------------------
+
+
+def formula(text: str) -> str:
+    """Text, with the exponents that the claims use as such."""
+    return escape(text).replace("K^I", "Kᴵ").replace("K^a", "Kᵃ")
+
+
+def formula_table(head: list[str], rows: Any) -> str:
+    """A table of such texts."""
+    return table(head, list(rows), "settings").replace("K^I", "Kᴵ").replace("K^a", "Kᵃ")
+
+
+def _seeds(results: Results) -> str:
+    return counted(len({run.seed for run in results.runs}), "seed")
+
+
+def _ceiling(votes: int, results: Results) -> float:
     """The confidence of a unanimous vote."""
-    return math.exp(votes) / (math.exp(votes) + len(data["classes"]) - 1)
+    return math.exp(votes) / (math.exp(votes) + len(results.about["data"]["classes"]) - 1)
 
 
-def _bars(results: Results) -> str:
-    confidence = 100 * results.protocol.confidence
-    return f"Bars and shades: {confidence:g} % intervals over seeds."
-
-
-def _provenance(about: dict[str, Any]) -> str:
-    data = about["data"]
+def _provenance(data: dict[str, Any]) -> str:
     kind, word = ("simulated", "SIMULATED DATA") if data["simulated"] else ("real", "REAL DATA")
     return (
-        f'<p class="provenance {kind}"><strong>{word}</strong> <span>{escape(data["description"])}: '
-        f"{escape(data['n_train'])} training and {escape(data['n_test'])} test recordings of "
-        f"{escape(', '.join(map(str, data['classes'])))}, T = {escape(data['n_steps'])}, {escape(data['n_inputs'])} "
-        f"inputs. {escape(data['split'])}</span></p>"
+        f'<p class="provenance {kind}"><strong>{word}</strong> {escape(data["description"])}: '
+        f"{data['n_train']} training and {data['n_test']} test recordings of "
+        f"{escape(', '.join(map(str, data['classes'])))}, T = {data['n_steps']}, {data['n_inputs']} inputs. "
+        f"{escape(data['split'])}</p>"
     )
 
 
@@ -142,71 +187,41 @@ def _failures(results: Results) -> str:
 
 
 def _numbers(results: Results, decoder: DecodedBy) -> str:
-    metrics = {
-        "log_likelihood": "log-likelihood",
-        "accuracy": "accuracy, %",
-        "ece": "ECE",
-        "nll": "NLL",
-        "brier": "Brier",
-    }
-    head = "".join(f"<th>{name}</th>" for name in ("iteration", "K", *metrics.values()))
     rows = []
     for choice in CHOICES:
-        for place, K in enumerate(results.compartments):
-            cells = []
-            for metric in metrics:
-                value = results.estimate(K, metric, choice, decoder)
-                scale, digits = {"accuracy": (100, 1), "log_likelihood": (1, 2)}.get(metric, (1, 3))
-                cells.append(f"<td>{small(plus_minus(value, scale, digits))}</td>")
-            first = (
-                f'<th scope="rowgroup" rowspan="{len(results.compartments)}">{CHOICE_NAMES[choice]}</th>'
-                if place == 0
-                else ""
+        for K in results.compartments:
+            figures = (
+                plus_minus(results.estimate(K, metric, choice, decoder), scale, digits)
+                for metric, (scale, digits) in SCALES.items()
             )
-            rows.append(f'<tr{" class=top" if place == 0 else ""}>{first}<th scope="row">{K}</th>{"".join(cells)}</tr>')
-    return (
-        f"<details><summary>All numbers: {formula(results.protocol.name_of(decoder))}</summary>"
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-        "</details>"
-    )
+            rows.append([CHOICE_NAMES[choice], str(K), *figures])
+    head = ["iteration", "K", "log-likelihood", "accuracy, %", "ECE", "NLL", "Brier"]
+    title = formula(results.protocol.name_of(decoder))
+    return f"<details><summary>All numbers: {title}</summary>{table(head, rows)}</details>"
 
 
 def _protocol(protocol: Protocol) -> str:
-    rows = "".join(
-        f"<tr><th scope=row><code>{name}</code></th><td>{escape(_plain(getattr(protocol, name)))}</td>"
-        f"<td>{formula(field.description or '')}</td></tr>"
+    rows = [
+        [name, json.dumps(getattr(protocol, name)), field.description or ""]
         for name, field in Protocol.model_fields.items()
-    )
+    ]
     return (
         "<p>Fixed before the runs; the training settings that are not named here are those of the preset "
-        "<code>paper</code>.</p>"
-        f'<div class="scroll"><table class="settings"><thead><tr><th>field</th><th>value</th><th>meaning</th></tr>'
-        f"</thead><tbody>{rows}</tbody></table></div>"
+        f"<code>paper</code>.</p>{formula_table(['field', 'value', 'meaning'], rows)}"
     )
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(_plain(item) for item in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _making(about: dict[str, Any], results: Results) -> str:
     commands = "\n".join(about["commands"])
-    versions = "".join(
-        f"<tr><th scope=row>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
-        for name, value in about["versions"].items()
-    )
-    config = results.runs[0].config if results.runs else {}
+    versions = table(["with", "version"], [[name, str(value)] for name, value in about["versions"].items()], "settings")
     return (
         f"<pre>{escape(commands)}</pre>"
         f"<p>{escape(about['when'])}. Every (K, seed) is a run directory under <code>runs/</code>; every number of "
-        "this page is in <code>results.json</code>.</p>"
-        f'<div class="scroll"><table class="settings">{versions}</table></div>'
+        f"this page is in <code>results.json</code>.</p>{versions}"
         "<details><summary>Data file</summary>"
         f"<pre>{escape(json.dumps(about['data'], indent=1))}</pre></details>"
         "<details><summary>Settings of the first run; the others differ in n_compartments and seed</summary>"
-        f"<pre>{escape(json.dumps(config, indent=1))}</pre></details>"
+        f"<pre>{escape(json.dumps(results.runs[0].config, indent=1))}</pre></details>"
     )
 
 
@@ -215,14 +230,21 @@ _NAVIGATION = """<nav><a href="#verdicts">Verdicts</a><a href="#figure-a">Figure
 <a href="#protocol">Protocol</a><a href="#making">Making</a></nav>"""
 
 _STYLE = """
-.preset { font-size: .45em; vertical-align: middle; border: 1px solid var(--line); border-radius: 99px;
-  padding: .2em .8em; color: var(--soft); font-weight: 500; letter-spacing: 0; white-space: nowrap; }
-.provenance { margin: 0; padding: .7rem 1rem; border-radius: 10px; font-size: .92rem; display: flex; flex-wrap: wrap;
-  gap: .2rem .8rem; align-items: baseline; }
-.provenance strong { letter-spacing: .05em; white-space: nowrap; }
-.provenance.simulated { background: var(--open-bg); } .provenance.simulated strong { color: var(--open); }
-.provenance.real { background: var(--yes-bg); } .provenance.real strong { color: var(--yes); }
-th[scope=rowgroup] { text-align: left; font-weight: 500; max-width: 14rem; }
-tr.top > * { border-top: 2px solid var(--line); }
+.yes { --c: var(--yes); --cb: var(--yes-bg); } .no { --c: var(--no); --cb: var(--no-bg); }
+.open { --c: var(--open); --cb: var(--open-bg); }
+.claim { background: var(--card); border: 1px solid var(--line); border-left: 5px solid var(--c); border-radius: 10px;
+  margin: .5rem 0; padding: 0 1rem; }
+.claim > summary { display: flex; flex-wrap: wrap; gap: .3rem .8rem; align-items: center; padding: .7rem 0;
+  color: var(--ink); font-size: 1rem; list-style: none; }
+.claim > summary::-webkit-details-marker { display: none; }
+.claim .words { flex: 1; min-width: 12rem; } .claim .words > b { font-weight: 600; }
+.claim .effect { display: block; color: var(--soft); font-size: .88rem; }
+.claim > p { font-size: .92rem; margin: .7rem 0; max-width: 85ch; }
+.mark { flex: none; width: 1.9rem; height: 1.9rem; border-radius: 50%; display: grid; place-items: center;
+  font-weight: 700; }
+.mark, .tag { background: var(--cb); color: var(--c); }
+.tag { border-radius: 99px; padding: .05rem .65rem; font-size: .82rem; white-space: nowrap; }
+.provenance { margin: 0; padding: .7rem 1rem; border-radius: 10px; font-size: .92rem; }
+.provenance.simulated { background: var(--open-bg); } .provenance.real { background: var(--yes-bg); }
 .failed { background: var(--no-bg); border-radius: 10px; padding: .8rem 1rem; margin-top: 1.5rem; }
 """
