@@ -11,7 +11,6 @@ from gemsnn import ConfigError
 from gemsnn.engine import engine_named
 from gemsnn.inference import DECODERS, AnytimePrediction, Confident, recording_key
 from gemsnn.inference.evidence import run_for
-from gemsnn.inference.prediction import read
 from gemsnn.inference.sequences import Sequences
 
 TOPOLOGIES = {
@@ -33,11 +32,13 @@ def test_every_answer_is_that_of_a_run_that_ends_there(decoder: str, graph: str,
     how, keys = DECODERS[decoder], [recording_key(inputs) for inputs in INPUTS]
     for t in range(1, 10):
         evidence = run_for(how, network, parameters, INPUTS[:, :t].astype(np.uint8), 4, None, 3, keys, 1, running)
-        (state,) = read([how], evidence, (6, 4, 3))
+        state = how.start((6, 4, 3))
+        for step in evidence.steps:
+            state = how.update(state, step)
         whole = how.answer(state)
         np.testing.assert_array_equal(anytime.classes[:, t - 1], whole.classes)
         np.testing.assert_allclose(anytime.probabilities[:, t - 1], whole.probabilities, atol=1e-10)
-        np.testing.assert_allclose(anytime.hidden_spikes[:, :t], evidence.hidden_spikes)
+        np.testing.assert_allclose(anytime.hidden_spikes[:, :t], evidence.fired.hidden_spikes)
     last = gemsnn.predict(network, parameters, INPUTS, 4, decoder=decoder, seed=3)
     np.testing.assert_array_equal(anytime.confidence[:, -1], last.confidence)
     np.testing.assert_allclose(spent[:, -1] / 9, last.hidden_spikes_per_step, rtol=1e-12)

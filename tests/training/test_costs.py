@@ -6,7 +6,8 @@ import pytest
 import gemsnn
 from gemsnn.metrics import step_cost
 from gemsnn.training import DecoderSettings, Model
-from gemsnn.training.costs import Costs
+from gemsnn.training.appraisal import appraise
+from gemsnn.training.data import ArrayExamples
 
 T, C = 30, 3
 
@@ -25,12 +26,11 @@ RATE = 0.1 + 0.5 * (np.arange(8) // 3 == LABELS[:, None])
 SPIKES = (np.random.default_rng(0).random((60, T, 8)) < RATE[:, None]).astype(np.uint8)
 
 
-def measure_costs(model, answers=None):
-    """In two pieces."""
-    costs = Costs(model, model.decoder)
-    for part in (slice(0, 40), slice(40, 60)):
-        costs.add(SPIKES[part], None if answers is None else answers[part])
-    return costs.figures()
+EXAMPLES = ArrayExamples(SPIKES, LABELS)
+
+
+def measure_costs(model):
+    return appraise(model, model.decoder, EXAMPLES, likelihood_samples=1).figures["cost"]
 
 
 def test_costs_of_freely_running_neurons_are_those_of_a_sample():
@@ -55,7 +55,7 @@ def test_where_a_run_for_each_class_is_needed_each_of_them_counts():
 
 def test_an_answer_costs_less_than_a_recording_where_it_is_given_early():
     model = model_of().calibrate(SPIKES, LABELS, alpha=0.4)
-    found = measure_costs(model, model.predict_anytime(list(SPIKES)))
+    found = measure_costs(model)
     steps = model.predict_set(SPIKES).steps
     assert steps.mean() < T
     assert found["per_answer"]["MembraneUpdates"] == pytest.approx(2 * 9 * steps.mean())

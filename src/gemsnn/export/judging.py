@@ -11,10 +11,11 @@ from gemsnn import metrics
 from gemsnn.errors import DataError
 from gemsnn.export.fixed_point import FixedPoint, predict_fixed, temperature_of
 from gemsnn.export.nir_graph import run_noise_free
-from gemsnn.inference import predict, recording_key
+from gemsnn.inference import as_decoder
+from gemsnn.inference.anytime import Readout
 from gemsnn.training import DecoderSettings, Model
+from gemsnn.training.answered import answered, batches
 from gemsnn.training.data import Examples
-from gemsnn.training.evaluation import batches
 
 Figures = dict[str, float]
 AT_ONCE = 1 << 22  # sequences times compartments, neurons and steps of the longer filter
@@ -40,20 +41,21 @@ def judge(
     labels = examples.labels
     if labels is None or labels.ndim != 1:
         raise DataError("these examples have no classes, so there is no accuracy to compare")
-    n, C = len(labels), model.network.n_visible
+    n, C, network = len(labels), model.network.n_visible, model.network
     here, there = ((np.zeros(n, np.int64), np.zeros((n, C))) for _ in range(2))
-    for places, batch, _ in batches(examples, np.arange(n), model.network.n_inputs):
-        options: Any = {"decoder": how.kind, "seed": model.prediction_seed, "temperature": temperature_of(model, how)}
-        answers = predict(model.network, model.parameters, batch, how.compartments, **options)
-        here[0][places], here[1][places] = answers.classes, answers.probabilities
+    readout = Readout(as_decoder(how.kind), how.compartments, temperature_of(model, how))
+    work = batches(examples, np.arange(n), network.n_inputs)
+    for part in answered(network, model.parameters, work, [readout], seed=model.prediction_seed):
+        places = part.places
+        here[0][places] = [one.classes[-1] for one in part.answers[0]]
+        here[1][places] = [one.probabilities[-1] for one in part.answers[0]]
         if isinstance(exported, FixedPoint):
-            for part in np.array_split(places, -(-len(places) // _at_once(model, how))):
-                spikes = batch[np.searchsorted(places, part)]
-                keys = [recording_key(one) for one in spikes]
-                steps = predict_fixed(model, exported, spikes, how, keys)
-                there[0][part], there[1][part] = steps.classes[:, -1], steps.probabilities[:, -1]
+            for few in np.array_split(np.arange(len(places)), -(-len(places) // _at_once(model, how))):
+                steps = predict_fixed(model, exported, part.inputs[few], how, [part.keys[i] for i in few])
+                there[0][places[few]] = steps.classes[:, -1]
+                there[1][places[few]] = steps.probabilities[:, -1]
         elif exported is not None:
-            there[0][places] = run_noise_free(exported, batch).mean(axis=1).argmax(axis=1)
+            there[0][places] = run_noise_free(exported, part.inputs).mean(axis=1).argmax(axis=1)
     first = figures(labels, *here)
     if isinstance(exported, FixedPoint):
         return first, figures(labels, *there)

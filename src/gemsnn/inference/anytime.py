@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ConfigError
 from gemsnn.inference.decoders import Decoder
-from gemsnn.inference.evidence import Evidence
-from gemsnn.inference.prediction import Checked, check, runs
+from gemsnn.inference.evidence import Evidence, Fired
+from gemsnn.inference.prediction import check, runs
 from gemsnn.inference.stopping import Confident, at, stop_by
 from gemsnn.inference.temperature import Temperature
 from gemsnn.inference.usual import Usual
@@ -87,7 +87,9 @@ def predict_anytime(
     """
     checked = check(network, parameters, inputs, n_compartments, decoder, patterns, seed, threads, keys, engine)
     answers: list[Any] = [None] * len(checked.sequences)
-    for places, of_piece, _ in _pieces(network, parameters, checked, seed, threads, temperature, usual):
+    readout = Readout(checked.decoder, checked.n_compartments, temperature, usual)
+    for places, spikes, evidence in runs(network, parameters, checked, seed, threads):
+        (of_piece,) = read_out([readout], evidence, spikes, checked.n_classes)
         for place, answer in zip(places, of_piece, strict=True):
             answers[place] = answer
     if checked.sequences.given == "list":
@@ -99,57 +101,50 @@ def predict_anytime(
     return AnytimePrediction(*map(np.stack, zip(*answers, strict=True)))
 
 
-Piece = tuple[NDArray[np.intp], list[AnytimePrediction], Evidence]
-"""Places of some sequences, the answers to each, and what running them gave."""
+class Readout(NamedTuple):
+    """A way to read out a run, and what is known of its answers."""
+
+    decoder: Decoder
+    n_compartments: int
+    temperature: Temperature | None = None
+    usual: Usual | None = None
 
 
-def answers_at_any_time(
-    network: Network,
-    parameters: Parameters,
-    inputs: ArrayLike,
-    n_compartments: int,
-    *,
-    decoder: str | Decoder,
-    seed: int,
-    threads: int = 1,
-) -> Iterator[Piece]:
-    """The answers of :func:`predict_anytime` piece by piece, with the evidence behind them."""
-    checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, threads)
-    return _pieces(network, parameters, checked, seed, threads)
+def read_out(
+    readouts: Sequence[Readout], evidence: Evidence, spikes: NDArray[Any], n_classes: int
+) -> list[list[AnytimePrediction]]:
+    """What each way of reading out says of each sequence, all from one run of as many compartments as any needs.
+
+    ``spikes`` are the (N, T, n_inputs) inputs.
+    """
+    n, T = spikes.shape[:2]
+    states = [one.decoder.start((n, one.n_compartments, n_classes)) for one in readouts]
+    classes = [np.zeros((n, T), dtype=np.int64) for _ in readouts]
+    probabilities = [np.zeros((n, T, n_classes)) for _ in readouts]
+    votes: list[Any] = [None] * len(readouts)
+    for t, step in enumerate(evidence.steps):
+        for i, one in enumerate(readouts):
+            states[i] = one.decoder.update(states[i], step[:, : one.n_compartments])
+            classes[i][:, t], probabilities[i][:, t], votes[i] = one.decoder.answer(states[i])
+    seen = np.count_nonzero(spikes, axis=2).cumsum(axis=1)
+    found = []
+    for one, chosen, raw, last in zip(readouts, classes, probabilities, votes, strict=True):
+        fired = evidence.fired.first(one.n_compartments)
+        p_values = np.full((n, T), np.nan) if one.usual is None else _usual(one.usual, fired, raw)
+        p = raw if one.temperature is None else one.temperature(raw, np.arange(1, T + 1), seen)
+        fields = chosen, p, fired.hidden_spikes, last, seen, p_values
+        found.append([AnytimePrediction(*of_one) for of_one in zip(*fields, strict=True)])
+    return found
 
 
 # ---- inside
 
 
-def _pieces(
-    network: Network,
-    parameters: Parameters,
-    checked: Checked,
-    seed: int,
-    threads: int,
-    temperature: Temperature | None = None,
-    usual: Usual | None = None,
-) -> Iterator[Piece]:
-    for places, spikes, evidence in runs(network, parameters, checked, seed, threads):
-        state = checked.decoder.start((len(places), checked.n_compartments, checked.n_classes))
-        n, T = evidence.hidden_spikes.shape
-        classes, probabilities = np.zeros((n, T), dtype=np.int64), np.zeros((n, T, checked.n_classes))
-        for t, step in enumerate(evidence.steps):
-            state = checked.decoder.update(state, step)
-            classes[:, t], probabilities[:, t], votes = checked.decoder.answer(state)
-        seen = np.count_nonzero(spikes, axis=2).cumsum(axis=1)
-        p_values = np.full((n, T), np.nan) if usual is None else _usual(usual, evidence, probabilities)
-        if temperature is not None:
-            probabilities = temperature(probabilities, np.arange(1, T + 1), seen)
-        fields = classes, probabilities, evidence.hidden_spikes, votes, seen, p_values
-        yield places, [AnytimePrediction(*of_one) for of_one in zip(*fields, strict=True)], evidence
-
-
-def _usual(usual: Usual, evidence: Evidence, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def _usual(usual: Usual, fired: Fired, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """(N, T) p-values from the decoder's own probabilities (N, T, C)."""
-    n, T = evidence.hidden_spikes.shape
+    n, T = probabilities.shape[:2]
     found = np.full((n, T), np.nan)
-    counts = evidence.counts(usual.checkpoints)
+    counts = fired.counts(usual.checkpoints)
     for checkpoint, step in enumerate(usual.checkpoints):
         if step <= T:
             p = usual.p_value(checkpoint, counts[:, checkpoint], probabilities[:, step - 1])

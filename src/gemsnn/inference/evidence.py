@@ -24,22 +24,45 @@ from gemsnn.model.spikes import probability
 Simulate = Callable[..., Simulation]
 
 
+class Fired(NamedTuple):
+    """Spikes of N sequences in every run of the network that the evidence took: one, or one for each class."""
+
+    runs: tuple[NDArray[np.bool_], ...]  # each (N, T, K, n_neurons)
+    n_hidden: int
+
+    def first(self, n_compartments: int) -> Fired:
+        """Of the first compartments only, which spike as they would without the others."""
+        return Fired(tuple(run[:, :, :n_compartments] for run in self.runs), self.n_hidden)
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """(N, T, K, n_hidden), in the first run."""
+        return self.runs[0][..., : self.n_hidden]
+
+    @property
+    def hidden_spikes(self) -> NDArray[np.float64]:
+        """(N, T): hidden spikes of all compartments, on average over the runs."""
+        each = [np.count_nonzero(run[..., : self.n_hidden], axis=(2, 3)) for run in self.runs]
+        total: NDArray[np.float64] = sum(each[1:], start=each[0].astype(np.float64))
+        return total / len(each)
+
+    def counts(self, checkpoints: Sequence[int]) -> NDArray[np.int64]:
+        """(N, P, n_hidden): spikes of each hidden neuron until each checkpoint; of shorter sequences, until the end."""
+        hidden = self.hidden
+        T = hidden.shape[1]
+        so_far, found, before = np.zeros_like(hidden[:, 0, 0], dtype=np.int64), [], 0
+        for checkpoint in checkpoints:
+            so_far = so_far + np.count_nonzero(hidden[:, before : min(checkpoint, T)], axis=(1, 2))
+            found.append(so_far)
+            before = min(checkpoint, T)
+        return np.stack(found, axis=1)
+
+
 class Evidence(NamedTuple):
     """Of N sequences."""
 
     steps: Iterator[NDArray[Any]]  # T times (N, K, C)
-    hidden_spikes: NDArray[np.float64]  # (N, T): all compartments together
-    hidden: NDArray[np.bool_]  # (N, T, K, n_hidden); of the first run, if there is one for each class
-
-    def counts(self, checkpoints: Sequence[int]) -> NDArray[np.int64]:
-        """(N, P, n_hidden): spikes of each hidden neuron until each checkpoint; of shorter sequences, until the end."""
-        T = self.hidden.shape[1]
-        so_far, found, before = np.zeros_like(self.hidden[:, 0, 0], dtype=np.int64), [], 0
-        for checkpoint in checkpoints:
-            so_far = so_far + np.count_nonzero(self.hidden[:, before : min(checkpoint, T)], axis=(1, 2))
-            found.append(so_far)
-            before = min(checkpoint, T)
-        return np.stack(found, axis=1)
+    fired: Fired
 
 
 def class_patterns(n_classes: int, n_steps: int) -> NDArray[np.uint8]:
@@ -78,7 +101,7 @@ def _free_evidence(
     draws_of = draws(network, K, seed, keys, visible=True)
     spikes = simulate(inputs, K, draws_of, None).spikes
     steps = (spikes[:, t, :, network.n_hidden :] for t in range(inputs.shape[1]))
-    return Evidence(steps, hidden_spikes(network, spikes), spikes[..., : network.n_hidden])
+    return Evidence(steps, Fired((spikes,), network.n_hidden))
 
 
 def _pattern_evidence(
@@ -102,16 +125,14 @@ def _pattern_evidence(
         run = simulate(inputs, K, draws_of, silence)
         reader = PatternReader(network, parameters, len(patterns))
         steps = (reader.step(run.visible_potential[:, t], patterns[:, t]) for t in range(T))
-        return Evidence(steps, hidden_spikes(network, run.spikes), run.spikes[..., : network.n_hidden])
-    each, spikes, clamped = np.empty((T, N, K, len(patterns))), np.zeros((N, T)), ClampedReader(network)
-    hidden = np.zeros((N, T, K, 0), dtype=np.bool_)
+        return Evidence(steps, Fired((run.spikes,), network.n_hidden))
+    each, clamped, runs = np.empty((T, N, K, len(patterns))), ClampedReader(network), []
     for c, pattern in enumerate(patterns):
         run = simulate(inputs, K, draws_of, np.repeat(pattern[None], N, axis=0))
         for t in range(T):
             each[t, ..., c] = clamped.step(run.visible_potential[:, t], pattern[t])
-        spikes += hidden_spikes(network, run.spikes) / len(patterns)
-        hidden = run.spikes[..., : network.n_hidden] if c == 0 else hidden
-    return Evidence(iter(each), spikes, hidden)
+        runs.append(run.spikes)
+    return Evidence(iter(each), Fired(tuple(runs), network.n_hidden))
 
 
 def hidden_see_visible(network: Network) -> bool:
@@ -153,9 +174,7 @@ def run_for_labels(
             both = np.log(np.maximum(np.stack([1 - p, p], axis=-1), np.finfo(np.float64).tiny))
         return np.ascontiguousarray(both.swapaxes(1, 2))
 
-    return Evidence(
-        map(step, range(inputs.shape[1])), hidden_spikes(network, run.spikes), run.spikes[..., : network.n_hidden]
-    )
+    return Evidence(map(step, range(inputs.shape[1])), Fired((run.spikes,), network.n_hidden))
 
 
 class ClampedReader:
@@ -223,9 +242,3 @@ class VisibleDrive:
         self._past[:, 1:] = self._past[:, :-1]
         self._past[:, 0] = desired
         return np.ascontiguousarray(drive)  # the kernel is compiled for one layout
-
-
-def hidden_spikes(network: Network, spikes: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(N, T): hidden spikes of all compartments."""
-    counts = [np.count_nonzero(sequence[..., : network.n_hidden], axis=(1, 2)) for sequence in spikes]
-    return np.array(counts, dtype=np.float64).reshape(spikes.shape[:2])

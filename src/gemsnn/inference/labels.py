@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.engine import engine_named
 from gemsnn.inference.decoders import Decoder
-from gemsnn.inference.evidence import run_for_labels
-from gemsnn.inference.prediction import check, read
+from gemsnn.inference.evidence import Fired, run_for_labels
+from gemsnn.inference.prediction import check
 from gemsnn.model import Network, Parameters
 
 
@@ -39,16 +40,43 @@ def predict_labels(
     silence or the spike of that neuron while the network runs freely: the spike itself (``"vote"``) or its probability.
     The arguments are those of :func:`gemsnn.predict`.
     """
+    options: Any = {"seed": seed, "threads": threads, "engine": engine}
+    pieces = runs_for_labels(network, parameters, inputs, n_compartments, decoder, **options)
+    found = [(places, answers) for places, answers, _ in pieces]
+    N, C = sum(len(places) for places, _ in found), network.n_visible
+    labels = LabelPrediction(np.zeros((N, C), dtype=bool), np.zeros((N, C)), np.zeros(N))
+    for places, answers in found:
+        for kept, new in zip(labels, answers, strict=True):
+            kept[places] = new
+    return labels
+
+
+def runs_for_labels(
+    network: Network,
+    parameters: Parameters,
+    inputs: ArrayLike,
+    n_compartments: int,
+    decoder: str | Decoder,
+    *,
+    seed: int,
+    threads: int = 1,
+    engine: str = "compiled",
+) -> Iterator[tuple[NDArray[np.intp], LabelPrediction, Fired]]:
+    """Piece by piece, the places of sequences, the answers of :func:`predict_labels` to them, and the spikes behind."""
     checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, threads, engine=engine)
-    how, K = checked.decoder, checked.n_compartments
-    N, C = len(checked.sequences), network.n_visible
-    found = LabelPrediction(np.zeros((N, C), dtype=bool), np.zeros((N, C)), np.zeros(N))
+    how, K, C = checked.decoder, checked.n_compartments, network.n_visible
     running = engine_named(engine).running(network, parameters)
     for places, spikes in checked.sequences.pieces(K, network.n_neurons):
         keys = checked.sequences.keys(places, None)
         evidence = run_for_labels(how, network, parameters, spikes, K, seed, keys, threads, running)
-        (state,) = read([how], evidence, (len(places), C, K, 2))
-        answer = how.answer(state)
-        found.labels[places], found.probabilities[places] = answer.classes, answer.probabilities[..., 1]
-        found.hidden_spikes_per_step[places] = evidence.hidden_spikes.mean(axis=1)
-    return found
+        state = how.start((len(places), C, K, 2))
+        for step in evidence.steps:
+            state = how.update(state, step)
+        answer, fired = how.answer(state), evidence.fired
+        yield (
+            places,
+            LabelPrediction(
+                answer.classes.astype(bool), answer.probabilities[..., 1], fired.hidden_spikes.mean(axis=1)
+            ),
+            fired,
+        )

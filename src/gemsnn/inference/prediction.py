@@ -86,13 +86,13 @@ def predict(
         for t, step in enumerate(evidence.steps, start=1):
             state = checked.decoder.update(state, step)
             if usual is not None and checkpoint is not None and t == usual.checkpoints[checkpoint]:
-                fired = evidence.counts([t])[:, 0]
+                fired = evidence.fired.counts([t])[:, 0]
                 found.usual[places] = usual.p_value(checkpoint, fired, checked.decoder.answer(state).probabilities)
         found.classes[places], probabilities, found.votes[places] = checked.decoder.answer(state)
         if temperature is not None:
             probabilities = temperature(probabilities, T, np.count_nonzero(spikes, axis=(1, 2)))
         found.probabilities[places] = probabilities
-        found.hidden_spikes_per_step[places] = evidence.hidden_spikes.mean(axis=1)
+        found.hidden_spikes_per_step[places] = evidence.fired.hidden_spikes.mean(axis=1)
     return found
 
 
@@ -101,14 +101,6 @@ def no_answers(N: int, C: int) -> Prediction:
     return Prediction(
         np.zeros(N, np.int64), np.zeros((N, C)), np.zeros((N, C), np.int64), np.zeros(N), np.full(N, np.nan)
     )
-
-
-def read(decoders: Sequence[Decoder], evidence: Evidence, shape: tuple[int, ...]) -> list[Any]:
-    """The state of each decoder after the last step of one run, whose evidence has the given shape (..., K, C)."""
-    states = [decoder.start(shape) for decoder in decoders]
-    for step in evidence.steps:
-        states = [decoder.update(state, step) for decoder, state in zip(decoders, states, strict=True)]
-    return states
 
 
 class Checked(NamedTuple):

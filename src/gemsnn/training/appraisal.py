@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.inference import Prediction, class_patterns, predict_anytime, recording_key
+from gemsnn.inference import Prediction
+from gemsnn.inference.evidence import Fired
+from gemsnn.training.answered import Answered
 from gemsnn.training.any_time import figures_at_any_time
 from gemsnn.training.calibration import figures_of_sets
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.costs import Costs
 from gemsnn.training.data import Examples
-from gemsnn.training.evaluation import Realisations, batches, class_figures, evaluate
+from gemsnn.training.evaluation import evaluate
 from gemsnn.training.model import Model
 
 
@@ -35,41 +37,35 @@ def appraise(
     n_bins: int = 10,
     set_size: int | None = None,
     threads: int = 1,
+    engine: str = "compiled",
 ) -> Appraisal:
     """Measure a model, read out by ``how``.
 
     ``set_size`` asks for the figures of sets, stopped at so many classes, of a model that is calibrated for ``how``.
-    The realisations behind log-likelihoods, and the spikes that are counted as costs, are runs of their own.
     """
-    n, costs = len(examples), Costs(model, how, threads)
+    n, costs = len(examples), Costs(model, how)
+    answers, keys = [_NONE] * n, np.zeros(n, dtype=np.uint64)
+
+    def see(inputs: NDArray[np.uint8], fired: Fired, of_classes: Answered | None) -> None:
+        found = None if of_classes is None else of_classes.answers[0]
+        costs.add(inputs, fired, found)
+        if of_classes is not None and found is not None:
+            keys[of_classes.places] = of_classes.keys
+            for place, answer in zip(of_classes.places, found, strict=True):
+                answers[place] = answer
+
+    figures = evaluate(
+        model.network, model.parameters, examples, np.arange(n), [how], likelihood_samples=likelihood_samples,
+        n_bins=n_bins, seed=model.prediction_seed, threads=threads, engine=engine, certainty=model.certainty, each=see,
+    )  # fmt: skip
+    figures["cost"] = costs.figures()
     if examples.labels is None or examples.labels.ndim != 1:
-        figures = evaluate(
-            model.network, model.parameters, examples, np.arange(n), [how], likelihood_samples=likelihood_samples,
-            n_bins=n_bins, seed=model.prediction_seed, threads=threads, each=costs.add,
-        )  # fmt: skip
-        return Appraisal({**figures, "cost": costs.figures()}, None)
-    labels, network = np.asarray(examples.labels), model.network
-    options: dict[str, Any] = {"seed": model.prediction_seed, "threads": threads}
-    answers, keys, log_likelihoods = [_NONE] * n, np.zeros(n, dtype=np.uint64), np.zeros(n)
-    realisations = Realisations(likelihood_samples, "probability")
-    for places, inputs, _ in batches(examples, np.arange(n), network.n_inputs):
-        keys[places] = [recording_key(one) for one in inputs]
-        found = predict_anytime(
-            network, model.parameters, list(inputs), how.compartments, decoder=how.kind,
-            keys=keys[places].tolist(), **options, **model.knows(how),
-        )  # fmt: skip
-        for place, answer in zip(places, found, strict=True):
-            answers[place] = answer
-        wanted = class_patterns(network.n_visible, inputs.shape[1])[labels[places]]
-        log_likelihoods[places] = realisations.log_likelihood(network, model.parameters, inputs, wanted, **options)
-        costs.add(inputs, found)
-    end = _at_the_end(answers)
-    figures = {"examples": n, "log_likelihood": float(log_likelihoods.mean())}
-    figures |= class_figures(how, labels, end.classes, end.probabilities, end.hidden_spikes_per_step, n_bins)
-    figures |= {"any_time": figures_at_any_time(answers, labels, n_bins), "cost": costs.figures()}
+        return Appraisal(figures, None)
+    labels = np.asarray(examples.labels)
+    figures["any_time"] = figures_at_any_time(answers, labels, n_bins)
     if set_size is not None and model.calibration is not None:
         figures["sets"] = figures_of_sets(model.calibration, answers, keys, labels, set_size)
-    return Appraisal(figures, end)
+    return Appraisal(figures, _at_the_end(answers))
 
 
 _NONE: Any = None

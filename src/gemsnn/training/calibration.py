@@ -16,12 +16,13 @@ from scipy.stats import binomtest
 
 from gemsnn.common.splits import group_share
 from gemsnn.errors import ConfigError, DataError
-from gemsnn.inference import AnytimePrediction, Guarantee, calibrate, predict_anytime, recording_key
+from gemsnn.inference import AnytimePrediction, Guarantee, as_decoder, calibrate, recording_key
+from gemsnn.inference.anytime import Readout
 from gemsnn.inference.guarantee import affordable, checkpoints_of
 from gemsnn.model import Network, Parameters
+from gemsnn.training.answered import answered, batches
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Data, Examples
-from gemsnn.training.evaluation import batches
 from gemsnn.training.partition import groups_of
 from gemsnn.training.randomness import Purpose, shuffled
 
@@ -121,6 +122,7 @@ def calibrated(
     *,
     seed: int,
     threads: int,
+    engine: str = "compiled",
     learned: NDArray[np.uint64] | None = None,
     **known: Any,
 ) -> Calibration:
@@ -131,7 +133,14 @@ def calibrated(
     """
     labels = one_class_each(found.examples)[found.indices]
     steps = checkpoints_of(affordable(checkpoints, alpha, len(labels)), n_steps)
-    answers, keys = _run(network, parameters, found, decoder, seed, threads, known=known)
+    answers: list[Any] = [None] * len(labels)
+    keys = np.zeros(len(labels), dtype=np.uint64)
+    readout = Readout(as_decoder(decoder.kind), decoder.compartments, **known)
+    work = batches(found.examples, found.indices, network.n_inputs)
+    for part in answered(network, parameters, work, [readout], seed=seed, threads=threads, engine=engine):
+        keys[part.places] = part.keys
+        for place, answer in zip(part.places, part.answers[0], strict=True):
+            answers[place] = answer
     same = 0 if learned is None else int(np.isin(keys, learned).sum())
     if same:
         raise DataError(
@@ -190,26 +199,3 @@ def one_class_each(examples: Examples) -> NDArray[np.int64]:
     if labels is None or np.ndim(labels) != 1:
         raise DataError("sets of classes are for data with one class each, not several labels or spike patterns")
     return np.asarray(labels)
-
-
-def _run(
-    network: Network,
-    parameters: Parameters,
-    found: HeldOut,
-    decoder: DecoderSettings,
-    seed: int,
-    threads: int,
-    known: dict[str, Any] | None = None,
-) -> tuple[list[Any], NDArray[np.uint64]]:
-    """Answers after every step and key of each example."""
-    answers: list[Any] = [None] * len(found.indices)
-    keys = np.zeros(len(found.indices), dtype=np.uint64)
-    for places, batch, _ in batches(found.examples, found.indices, network.n_inputs):
-        keys[places] = [recording_key(one) for one in batch]
-        new = predict_anytime(
-            network, parameters, list(batch), decoder.compartments, decoder=decoder.kind, seed=seed,
-            keys=keys[places].tolist(), threads=threads, **(known or {}),
-        )  # fmt: skip
-        for place, answer in zip(places, new, strict=True):
-            answers[place] = answer
-    return answers, keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.inference import fit_temperature, fit_usual, recording_key, spikes_left_out
-from gemsnn.inference.anytime import AnytimePrediction, answers_at_any_time
+from gemsnn.inference.anytime import AnytimePrediction
 from gemsnn.inference.guarantee import checkpoints_of
 from gemsnn.inference.sight import fit_sight
 from gemsnn.inference.usual import CHECKPOINTS
 from gemsnn.model import Network, Parameters
+from gemsnn.training.answered import Batch, answered, batches, readouts_of
 from gemsnn.training.certainty import Certainty
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Data, Examples
-from gemsnn.training.evaluation import batches
 from gemsnn.training.model import Model
 from gemsnn.training.partition import Partition, groups_of
 from gemsnn.training.randomness import Purpose, shuffled, stream
@@ -114,16 +115,20 @@ class _Run:
         """Answers at any time to examples, or to a thinned copy of each, and hidden spikes (n, P, n_hidden)."""
         found: list[Any] = [None] * len(indices)
         counts = np.zeros((len(indices), len(checkpoints), self.network.n_hidden), dtype=np.int64)
-        how = {"decoder": self.decoder.kind, "seed": self.seed, "threads": self.threads}
-        for places, inputs, _ in batches(examples, indices, self.network.n_inputs):
-            if copy:
-                for n, one in enumerate(inputs):
-                    inputs[n] = spikes_left_out(one, stream(self.seed, Purpose.CERTAINTY, recording_key(one), copy))
-            for within, answers, evidence in answers_at_any_time(
-                self.network, self.parameters, inputs, self.decoder.compartments, **how
-            ):
-                for n, answer in zip(within, answers, strict=True):
-                    found[places[n]] = answer
-                if checkpoints:
-                    counts[places[within]] = evidence.counts(checkpoints)
+        work = batches(examples, indices, self.network.n_inputs)
+        if copy:
+            work = self._thinned(work, copy)
+        readouts = readouts_of([self.decoder])
+        for part in answered(self.network, self.parameters, work, readouts, seed=self.seed, threads=self.threads):
+            for place, answer in zip(part.places, part.answers[0], strict=True):
+                found[place] = answer
+            if checkpoints:
+                counts[part.places] = part.fired[0].counts(checkpoints)
         return found, counts
+
+    def _thinned(self, work: Iterator[Batch], copy: int) -> Iterator[Batch]:
+        for batch in work:
+            for n, one in enumerate(batch.inputs):
+                rng = stream(self.seed, Purpose.CERTAINTY, recording_key(one), copy)
+                batch.inputs[n] = spikes_left_out(one, rng)
+            yield batch

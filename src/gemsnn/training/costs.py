@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine import engine_named
-from gemsnn.inference import AnytimePrediction, as_decoder, class_patterns, recording_key
-from gemsnn.inference.evidence import hidden_see_visible
-from gemsnn.inference.sampling import draws
+from gemsnn.inference import AnytimePrediction, as_decoder
+from gemsnn.inference.evidence import Fired
 from gemsnn.metrics.cost import StepCost, network_cost, step_cost
-from gemsnn.model import Network
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.model import Model
 
@@ -25,28 +22,21 @@ class Costs:
     of classes has one.
     """
 
-    def __init__(self, model: Model, how: DecoderSettings, threads: int = 1, engine: str = "compiled") -> None:
-        self._model, self._how, self._threads = model, how, threads
-        self._running = engine_named(engine).running(model.network, model.parameters)
+    def __init__(self, model: Model, how: DecoderSettings) -> None:
+        self._model = model
         self._whole, self._spent = _Sums(), _Sums()
         self._free = as_decoder(how.kind).free or not model.classes or bool(model.about.get("several_labels"))
         calibrated = model.calibration is not None and model.calibration.decoder == how
         self._guarantee = model.calibration.guarantee if model.calibration is not None and calibrated else None
 
-    def add(self, batch: NDArray[np.uint8], answers: Sequence[AnytimePrediction] | None = None) -> None:
-        """More examples, (n, T, n_inputs), and the model's answers to them where it may stop early."""
-        model, how, free = self._model, self._how, self._free
-        network, (N, T) = model.network, batch.shape[:2]
-        draws_of = draws(
-            network, how.compartments, model.prediction_seed, [recording_key(one) for one in batch], visible=free
-        )
+    def add(self, inputs: NDArray[np.uint8], fired: Fired, answers: Sequence[AnytimePrediction] | None = None) -> None:
+        """More examples, (n, T, n_inputs), the spikes of every run, and the answers where the model may stop early."""
+        network, (N, T) = self._model.network, inputs.shape[:2]
         until = None
         if self._guarantee is not None and answers is not None:
             until = self._guarantee.stop(answers, 1).steps
-        for clamp in _clamps(network, T, free):
-            targets = None if clamp is None else np.repeat(clamp[None], N, axis=0)
-            run = self._running.simulate(batch, how.compartments, draws_of, targets, self._threads)
-            cost = step_cost(network, batch, run.spikes, None if free else network.n_hidden)
+        for run in fired.runs:
+            cost = step_cost(network, inputs, run, None if self._free else network.n_hidden)
             self._whole.add(cost, np.full(N, T))
             if until is not None:
                 self._spent.add(cost, until)
@@ -63,15 +53,6 @@ class Costs:
             **self._whole.means(),
             **({"per_answer": self._spent.means()} if self._spent.n else {}),
         }
-
-
-def _clamps(network: Network, n_steps: int, free: bool) -> list[NDArray[np.uint8] | None]:
-    """What the visible neurons are clamped to in each of the runs that an answer takes."""
-    if free:
-        return [None]
-    if hidden_see_visible(network):
-        return list(class_patterns(network.n_visible, n_steps))
-    return [np.zeros((n_steps, network.n_visible), np.uint8)]
 
 
 class _Sums:

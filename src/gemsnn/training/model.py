@@ -264,10 +264,9 @@ class Model:
         how: DecoderSettings,
         threads: int,
     ) -> Model:
-        options = {"seed": self.prediction_seed, "threads": threads}
         calibration = calibrated(
             self.network, self.parameters, found, how, alpha, checkpoints, self.n_steps,
-            learned=self.learned, **options, **self.knows(how),
+            seed=self.prediction_seed, threads=threads, learned=self.learned, **self.knows(how),
         )  # fmt: skip
         return replace(self, calibration=calibration)
 

@@ -25,11 +25,12 @@ from gemsnn.model import Network, Parameters
 from gemsnn.model.spike_list import SpikeList
 from gemsnn.objectives import LIKELIHOOD, Objective
 from gemsnn.rules import Rule
+from gemsnn.training.answered import Stopped
 from gemsnn.training.augmentation import Augmentation
 from gemsnn.training.batches import Batches
 from gemsnn.training.choice import better
 from gemsnn.training.data import Data, Examples
-from gemsnn.training.evaluation import Stopped, evaluate
+from gemsnn.training.evaluation import evaluate
 from gemsnn.training.evaluations import Evaluations
 from gemsnn.training.health import Health, LearningWarning
 from gemsnn.training.model import Model
