@@ -44,7 +44,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for panel, (score, label) in zip(axes, SCORES.items(), strict=True):
     for colour, decoder in zip(("tab:blue", "tab:orange", "tab:green"), DECODERS, strict=True):
         rows = np.flatnonzero(results["param_decoder"] == decoder)
-        learning_rates = results["param_learning_rate"][rows].astype(float)
+        learning_rates = results["param_rule__learning_rate"][rows].astype(float)
         folds = np.array([results[f"split{fold}_test_{score}"][rows] for fold in range(FOLDS)])
         panel.plot(learning_rates, folds.mean(axis=0), "o-", color=colour, label=decoder)
         panel.plot(np.tile(learning_rates, FOLDS), folds.ravel(), "o", color=colour, alpha=0.3, markersize=4)

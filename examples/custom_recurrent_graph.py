@@ -4,6 +4,8 @@ A cue, five steps long, says which way a wave of spikes shall run around a ring 
 few and local: every neuron hears its neighbours only. The wave goes on after the cue has ended, so the ring itself has
 to remember the direction; the same graph without its feedback (the synapses between visible neurons) cannot.
 
+It needs networkx: pip install "gemsnn[graphs]"
+
 python examples/custom_recurrent_graph.py --out custom_recurrent_graph.png
 """
 

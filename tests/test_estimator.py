@@ -255,6 +255,11 @@ def test_labels_may_be_anything_that_can_be_sorted(problem, labels):
     assert classifier.score(problem[0], y) > 0.6
 
 
+def test_several_labels_per_example_are_refused_with_a_pointer_to_what_takes_them(problem):
+    with pytest.raises(gemsnn.ShapeError, match=r"one label per example; for several .*write_prepared"):
+        spiking(**QUICK).fit(problem[0], np.zeros((len(problem[0]), 2), dtype=int))
+
+
 def test_it_works_in_cross_validation(problem):
     scores = cross_val_score(spiking(**{**QUICK, "epochs": 4}), *problem, cv=StratifiedKFold(3))
     assert scores.mean() > 0.8

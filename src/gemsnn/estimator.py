@@ -713,7 +713,13 @@ def _apart(X: Any, y: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
 
 def _checked_labels(y: ArrayLike | None, n: int) -> NDArray[Any]:
     if y is None:
-        raise DataError("y is needed: one label an example")
+        raise DataError("y is needed: one label per example")
+    shape = np.shape(np.asarray(y, dtype=object))
+    if len(shape) == 2 and shape[1] > 1:
+        raise ShapeError(
+            f"y has shape {shape}, but SpikingClassifier takes one label per example; for several labels per example "
+            "write them with gemsnn.events.write_prepared(path, X, y, classes=names) and use gemsnn.train"
+        )
     check_classification_targets(y)
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if len(labels) != n:

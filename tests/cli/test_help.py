@@ -2,12 +2,14 @@
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import typer
 
 from gemsnn.cli.app import app
+from gemsnn.cli.commands import describe
 
 ROOT = Path(__file__).parents[2]
 # Added to an example to keep it small; a later value takes the place of an earlier one.
@@ -22,6 +24,7 @@ ORDER += ["runs", "export", "watch", "predict", "stream"]
 
 
 def walk(group, words=()):
+    describe(group)
     yield " ".join(words), group
     for name, command in getattr(group, "commands", {}).items():
         yield from walk(command, (*words, name))
@@ -36,6 +39,25 @@ def test_a_command_and_each_of_its_options_is_explained(words):
     for parameter in COMMANDS[words].params:
         assert parameter.help, parameter.name
         assert parameter.help.endswith("."), parameter.help
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_lines_of_a_help_are_as_long_as_the_terminal_allows(gemsnn, words, monkeypatch):
+    """No line ends early in the middle of a sentence, and no switch is shown with a type."""
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = gemsnn(*words.split(), "--help")
+    assert code == 0, err
+    text = out.partition("╭")[0].partition("Usage")[2].splitlines()[1:]
+    for line, following in pairwise(text):
+        if line.strip() and following.strip():
+            assert len(line.rstrip()) + 1 + len(following.split()[0]) > 79, line
+    assert "<bool>" not in out
+
+
+def test_a_switch_with_a_value_is_told_that_it_takes_none(gemsnn, tmp_path):
+    code, _, err = gemsnn("train", "--resume", "true", "--out", tmp_path / "run")
+    assert code == 2
+    assert "--resume takes no value" in err
 
 
 def example(words):

@@ -31,9 +31,10 @@ def test_a_run_is_trained_and_its_results_are_told(gemsnn, data_file, settings, 
     assert "12 inputs, 6 hidden and 3 visible neurons, 2 compartments" in out
     assert "30 training, 6 validation and 12 test examples of 20 steps" in out
     assert "10 of 60 examples: validation: accuracy" in out
-    assert "Too few to choose a model by, 6 validation examples: the best is the last" in " ".join(out.split())
-    for name in ("best by validation", "final", "best on test", "The paper reports the best on test"):
+    assert "Only 6 validation examples: the last model is kept" in " ".join(out.split())
+    for name in ("best by validation", "final", "best on test"):
         assert name in out
+    assert "paper" not in out
     assert RunDirectory(tmp_path / "run").finished
     assert read_config(tmp_path / "run" / "config.toml") == (toy.config(), data_file)
 
@@ -74,7 +75,9 @@ def test_flags_and_set_go_before_the_file(gemsnn, data_file, settings, tmp_path)
 
 def test_a_preset_can_be_asked_for(gemsnn, data_file, tmp_path):
     flags = ["--preset", "paper", "--hidden", 3, "--compartments", 2, "--epochs", 1]
-    assert gemsnn("train", "--data", data_file, "--out", tmp_path / "run", *flags)[0] == 0
+    code, out, err = gemsnn("train", "--data", data_file, "--out", tmp_path / "run", *flags)
+    assert code == 0, err
+    assert "The paper reports the best on test" in out
     assert read_config(tmp_path / "run" / "config.toml")[0].rule.learning_rate == 1e-3
 
 
@@ -195,7 +198,7 @@ def test_a_signal_saves_says_how_to_go_on_and_nothing_is_lost(data_file, untouch
     process.send_signal(sent)
     out, err = process.communicate()
     assert process.returncode == code, err
-    told = re.search(r"Stopped at (\d+) of 600 examples; all is saved\. Go on with: gemsnn (.*)\n", out)
+    told = re.search(r"Stopped at (\d+) of 600 examples; state saved\. Resume with: gemsnn (.*)\n", out)
     assert told
     assert told[2] == f"train --out {run} --resume"
     newest = RunDirectory(run).checkpoints.read_newest()

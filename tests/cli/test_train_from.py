@@ -25,7 +25,7 @@ def test_a_run_goes_on_with_the_settings_and_the_data_of_the_model_if_none_are_g
     old = run(gemsnn, data_file, tmp_path)
     code, out, err = gemsnn("train", "--from", old, "--out", tmp_path / "new", "--epochs", 1)
     assert code == 0, err
-    assert f"begins with the weights of {old / 'best.safetensors'}" in out
+    assert f"starts from the weights of {old / 'best.safetensors'}" in out
     assert read_config(tmp_path / "new" / "config.toml") == (toy.config(epochs=1), data_file)
 
 
@@ -35,7 +35,7 @@ def test_new_classes_replay_names_and_resume(gemsnn, data_file, tmp_path):
     code, out, err = gemsnn("train", "--from", old, "--data", data, "--out", tmp_path / "new", *changes)
     assert code == 0, err
     told = " ".join(out.split())
-    assert "new classes: nine; dropped: 2; 25% of what is learned is replayed from 24 old examples" in told
+    assert "new classes: nine; dropped: 2; 25% of the training examples are replayed from 24 old ones" in told
     model = load_model(tmp_path / "new")
     assert model.classes == ("5", "seven", "nine")
     code, out, err = gemsnn("train", "--out", tmp_path / "new", "--resume")

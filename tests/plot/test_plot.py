@@ -206,6 +206,12 @@ def test_weights_are_pictures_of_the_grid_turned_as_its_recordings_are():
     assert [text.get_text() for text in axes.get_yticklabels()] == ["0, 1"]
 
 
+def test_weights_of_both_polarities_say_which_is_which():
+    separate = mnist_dvs_preprocessing().model_copy(update={"polarity": "separate"})
+    assert plot.weights(model(separate, 1352)).get_xlabel() == "each neuron: OFF on the left, ON on the right"
+    assert not plot.weights(model(mnist_dvs_preprocessing())).get_xlabel()
+
+
 def test_weights_of_parameters_lie_on_the_grid_that_is_named_planes_side_by_side():
     parameters = gemsnn.Network.fully_connected(2 * 12, 8, 2).init()
     axes = plot.weights(parameters, (3, 4), neurons=range(8))

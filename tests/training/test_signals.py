@@ -30,7 +30,7 @@ def test_the_first_signal_saves_and_says_how_to_go_on(data_file, tmp_path, numbe
     process.send_signal(number)
     told, problems = process.communicate(timeout=300)
     assert process.returncode == 128 + number
-    assert "all is saved. Go on with: gemsnn train" in told
+    assert "state saved. Resume with: gemsnn train" in told
     assert not problems
 
 

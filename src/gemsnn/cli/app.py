@@ -10,6 +10,7 @@ import typer
 from gemsnn._version import __version__
 from gemsnn.cli import data
 from gemsnn.cli.calibrate import calibrate
+from gemsnn.cli.commands import Command, Group
 from gemsnn.cli.demo import demo
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.export import export
@@ -25,16 +26,17 @@ from gemsnn.errors import GemsnnError
 
 app = typer.Typer(
     name="gemsnn",
+    cls=Group,
     help="Probabilistic spiking neural networks with multi-compartment neurons, trained online.\n\n"
     "See it at work: gemsnn demo. Or step by step: gemsnn data simulate --out digits.h5; then gemsnn train --data "
-    "digits.h5 --out runs/first; then gemsnn evaluate runs/first --data digits.h5. All of the paper: gemsnn reproduce "
-    "--out paper.",
+    "digits.h5 --out runs/first; then gemsnn evaluate runs/first --data digits.h5. Reproduce the paper: gemsnn "
+    "reproduce --out paper.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(data.app, name="data")
+app.add_typer(data.app, name="data", cls=Group)
 for command in (demo, train, calibrate, evaluate, predict, runs, stream, watch, export, reproduce):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def _print_version(wanted: bool) -> None:

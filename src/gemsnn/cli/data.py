@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gemsnn.cli.commands import Command
 from gemsnn.cli.output import Force, progress, refuse_existing, say, warnings_as_lines
 from gemsnn.errors import ConfigError
 
@@ -47,7 +48,7 @@ _DIGITS_HELP = "Digits to use as classes, separated by commas."
 _Out = Annotated[Path, typer.Option("--out", help="The prepared file to write.", dir_okay=False)]
 
 
-@app.command("import")
+@app.command("import", cls=Command)
 def import_(
     dataset: Annotated[
         str,
@@ -165,7 +166,7 @@ def import_(
     say(f"wrote {out}")
 
 
-@app.command()
+@app.command(cls=Command)
 def simulate(
     out: _Out,
     images: Annotated[
@@ -321,7 +322,7 @@ def _simulate_pictures(
     say(f"wrote {out}: SIMULATED recordings of {', '.join(found.classes)}; no camera saw them")
 
 
-@app.command()
+@app.command(cls=Command)
 def info(
     file: Annotated[Path, typer.Argument(metavar="F.h5", help="A prepared file.")],
     verify: Annotated[bool, typer.Option(help="Read everything and compare it with the fingerprint.")] = False,
@@ -340,7 +341,7 @@ def info(
             say("verified: the content fits the fingerprint")
 
 
-@app.command()
+@app.command(cls=Command)
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prepared file, or a raw recording.")],
     out: Annotated[Path, typer.Option("--out", help="The picture to write (.png, .svg or .pdf).")],

@@ -11,6 +11,7 @@ import typer
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, stopping_rule
 from gemsnn.cli.output import say, warnings_as_lines
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 
 IDLE = 0.25  # seconds without datagrams after which it is asked whether anything is in sight
@@ -68,7 +69,10 @@ def stream(
         live = trained.stream(
             how.kind, how.compartments, stop=enough, key=key, patience_us=round(patience_ms * 1000), endless=endless
         )  # fmt: skip
-        say(f"{run}: {how.name} decoder, {how.compartments} compartments; {_told(source, coming)}", error=True)
+        say(
+            f"{run}: {how.name} decoder, {counted(how.compartments, 'compartment')}; {_told(source, coming)}",
+            error=True,
+        )
         _leave_garbage_alone()
         try:
             _print_answers(live, coming, live_source, brief, as_json)

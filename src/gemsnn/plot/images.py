@@ -57,7 +57,7 @@ def weights(
         A :class:`gemsnn.training.Model`, or :class:`gemsnn.Parameters`.
     grid
         (rows, columns) that the inputs lie on; a model that was trained on recordings knows it. Where there are
-        several planes, as with polarities apart, they stand side by side.
+        several planes, as with separate polarities (OFF on the left, ON on the right), they are side by side.
     neurons
         Which neurons, hidden ones first, then visible ones; the first 24 if not given.
     basis
@@ -90,6 +90,8 @@ def weights(
     _only_the_image(axes)
     axes.set_yticks(centres, [_row_name(shown[i : i + ACROSS]) for i in range(0, len(shown), ACROSS)])
     axes.tick_params("y", length=0)
+    if preprocessing is not None and values.shape[1] == 2:
+        axes.set_xlabel("each neuron: OFF on the left, ON on the right")
     handles = [Patch(color=ORANGE, label=f"{scale:+.2g}"), Patch(color=BLUE, label=f"{-scale:+.2g}")]
     return finish(axes, title, handles)
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gemsnn.common.files import writing
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 from gemsnn.training.run import RunDirectory
 from gemsnn.training.trainer import Evaluated, Learned, Record, Trainer
@@ -72,4 +73,5 @@ def scalars(record: Record) -> Iterator[tuple[str, float]]:
         for extra in figures.get("extra_decoders", []):
             for name in FIGURES:
                 if name in extra:
-                    yield f"{split} ({extra['decoder']}, {extra['compartments']} compartments)/{name}", extra[name]
+                    decoder = f"{extra['decoder']}, {counted(extra['compartments'], 'compartment')}"
+                    yield f"{split} ({decoder})/{name}", extra[name]
