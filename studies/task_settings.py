@@ -28,6 +28,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     **{f"rate {rate:g}": {"rule__learning_rate": rate} for rate in RATES},
     **{f"epochs x {times:g}": {"times": times} for times in (0.5, 2, 4)},
     "no target rate": {"rule__target_rate": 1.0},
+    **{f"target rate {rate:g}": {"rule__target_rate": rate} for rate in (0.1, 0.2)},
+    **{f"gain {gain:g}": {"rule__gain": gain} for gain in (3.0, 30.0)},
     **{
         f"memory x {times:g}": {
             "network__synaptic_filter": Exponential((2.0 * times, 10.0 * times, 80.0 * times), round(80 * times))
@@ -36,6 +38,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "K = 5": {"n_compartments": 5},
     "hidden x 2": {"n_hidden": 400},
+    "batches of 8": {"schedule__batch_size": 8},
+    "no shift": {"schedule__shift": 0},
+    "shift 4": {"schedule__shift": 4},
+    "epochs x 2, target rate 0.2": {"times": 2, "rule__target_rate": 0.2},
 }
 """By name, what differs from the defaults; ``times`` are epochs, in times the default number."""
 
