@@ -2,7 +2,7 @@
 
 It gives events, so that everything after it is the same code as for real recordings. Its constants are fitted to the
 real MNIST-DVS recordings of digit 0 (`gemsnn.events.calibration`); what it gets right
-and what wrong is in docs/simulator.md.
+and what wrong is in docs/results/simulator.md.
 """
 
 from functools import lru_cache
