@@ -4,7 +4,7 @@
 
 ``DIR`` holds the folders ``n-mnist`` and ``mnist-dvs`` as their archives unpack. Nothing is learned from real
 recordings; the constants of the simulated cameras were fitted to real ones (docs/results/simulator.md). The study can
-be killed and restarted at any time: OUT/reality has a run directory for each network and a file for each measurement, and
+be killed and restarted at any time: OUT/reality has a run directory for each network and a file for each measurement;
 nothing is done twice. With ``--page`` the table of the page is rewritten.
 """
 
