@@ -62,6 +62,7 @@ def names() -> str:
     lines = ["| name | what |", "|---|---|"]
     for name in sorted(found, key=lambda name: (name.rpartition(".")[2].lower(), name)):
         about = (inspect.getdoc(found[name]) or "").split("\n\n")[0] if callable(found[name]) else ""
+        about = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", about).replace("``", "`")
         lines.append(f"| {{py:obj}}`{name.rpartition('.')[2]} <{name}>` | {_cell(about)} |")
     return "\n".join(lines)
 
