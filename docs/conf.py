@@ -21,6 +21,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpy
 html_math_renderer = "mathml"  # part of the page: no script, and no network, is needed to read an equation
 exclude_patterns = ["_ext"]
 default_role = "code"
+smartquotes = False  # "--" is the beginning of an option
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
