@@ -1,4 +1,4 @@
-"""Hold simulated zeros against real MNIST-DVS zeros: writes docs/simulator.md and docs/figures/simulator-*.png.
+"""Compare simulated with real MNIST-DVS zeros: writes docs/results/simulator.md and docs/figures/simulator-*.png.
 
     python benchmarks/report_simulator.py --real DIR
 
@@ -122,7 +122,7 @@ def draw(real: list[Events], simulated: list[Events], rs: list[Summary], ss: lis
     for picture, colour, text in zip(maps, ("black", "tab:red"), ("real", "simulated"), strict=True):
         grid[2].plot(np.sort(picture.ravel())[::-1], color=colour, label=text)
     grid[2].set(
-        xscale="log", yscale="log", xlabel="pixel, busiest first", ylabel="events a recording", ylim=(5e-3, 200)
+        xscale="log", yscale="log", xlabel="pixel, busiest first", ylabel="events per recording", ylim=(5e-3, 200)
     )
     grid[2].legend()
     save(figure, "occupancy")
@@ -164,7 +164,7 @@ def draw(real: list[Events], simulated: list[Events], rs: list[Summary], ss: lis
 
 
 def report(folder: Path, docs: Path) -> None:
-    """Write docs/simulator.md and its figures."""
+    """Write docs/results/simulator.md and its figures."""
     dvs = MNIST_DVS_SCALE_4
     real = read_zeros(folder)
     # Images that the fit did not see: it takes the first of this order, we take the last.
@@ -194,7 +194,7 @@ def report(folder: Path, docs: Path) -> None:
 
     shapes = tuple(np.array([silhouette(outline(e, dvs)) for e in some]) for some in (real, simulated))
     lines = [
-        row("events a recording", column("n_events"), ".0f"),
+        row("events per recording", column("n_events"), ".0f"),
         row("duration, ms", column("duration_ms"), ".0f"),
         row("share of ON events, %", column("on_share", 100), ".1f"),
         row("density of the 80 x 26 x 26 cells, %", column("density", 100), ".2f"),
@@ -242,70 +242,73 @@ def report(folder: Path, docs: Path) -> None:
         lags=lags[0, 1],
         constants="\n".join(f"| `{key}` | {value:.6g} |" for key, value in dvs.model_dump().items()),
     )
-    (docs / "simulator.md").write_text(text)
+    (docs / "results" / "simulator.md").write_text(text)
     print(text)
 
 
-REPORT = """# The simulated camera, held against real recordings
+REPORT = """# The simulated camera, compared with real recordings
 
-Written by `python benchmarks/report_simulator.py --real DIR`, where DIR holds
-`grabbed_data0/scale4/*.aedat` of MNIST-DVS. Do not edit by hand.
+After reading this page you know what the simulator of event cameras gets right and what it does not. Written by
+`python benchmarks/report_simulator.py --real DIR`, where DIR holds `grabbed_data0/scale4/*.aedat` of MNIST-DVS; not
+edited by hand.
 
-`gemsnn data simulate` imitates how MNIST-DVS was recorded: a DVS128 watches a monitor on which an MNIST digit moves.
-Its constants were fitted, by `python benchmarks/fit_simulator.py --real DIR`, to 100 real recordings of digit
-0 at scale 4. Below, those are compared with 100 simulated zeros, made from MNIST images that the fit did not see.
-No recording of another digit was at hand: for these, the simulator is an extrapolation.
+`gemsnn data simulate` imitates how MNIST-DVS was recorded: a DVS128 camera watches a monitor on which an MNIST digit
+moves. `python benchmarks/fit_simulator.py --real DIR` fitted its constants to 100 real recordings of digit 0, scale 4.
+Below, these are compared with 100 simulated zeros, made from MNIST images that the fit did not use. No recording of
+another digit was available: for other digits, the simulator is an extrapolation.
 
 ## The scene
 
-What the recordings themselves told:
+What the recordings show:
 
-- The digit runs back and forth on a V-shaped path at constant speed: rows follow a triangle wave of period 1.25 s,
-  columns one of half that period. All recordings begin at nearly the same moment of it.
-- The monitor refreshes at 75 Hz, and the animation moves the digit by small steps about 70 times a second, unevenly,
+- The digit moves back and forth on a V-shaped path at constant speed: rows follow a triangle wave with a period of
+  1.25 s, columns one with half that period. All recordings start at nearly the same phase.
+- The monitor refreshes at 75 Hz, and the animation moves the digit in small steps about 70 times per second, unevenly,
   so that a frame shows none, one or two of them. Events come in bursts after each frame that moves.
 - ON events follow a frame within milliseconds, OFF events lag: a pixel is slower in the dark.
-- A passing edge makes a pixel send a burst of some five events of one polarity, 2 to 15 ms apart. For this, edges on
-  the sensor must be sharp, and thresholds must scatter much from event to event.
-- Pixels differ much in sensitivity, and a pixel's ON and OFF events alike (correlation 0.95 over the pixels).
-- Background noise is 87 % ON, and its rate varies over the pixels by orders of magnitude.
+- A passing edge makes a pixel send a burst of about five events of one polarity, 2 to 15 ms apart. This requires sharp
+  edges on the sensor and thresholds that vary strongly from event to event.
+- Sensitivity varies strongly between pixels, and equally for a pixel's ON and OFF events (correlation over pixels:
+  0.95).
+- Background noise is 87 % ON, and its rate varies between pixels by orders of magnitude.
 
-So a simulated pixel follows the logarithm of its light through a low-pass filter with separate time constants up and
-down, sends an event when it has moved by a threshold, and is then blind for a refractory time. Its sensitivity is its
-own, the same in all recordings, and its thresholds scatter from event to event.
+So a simulated pixel follows the logarithm of its brightness through a low-pass filter with separate time constants for
+rising and falling light, sends an event when it has changed by a threshold, and then ignores all input for a
+refractory time. Each pixel has its own sensitivity, the same in all recordings; its thresholds vary from event to
+event.
 
 ## Medians (10 % .. 90 % of the recordings)
 
-| | real | simulated | median differs by |
+| | real | simulated | difference of the medians |
 |---|---|---|---|
 {table}
 
 Correlation between the means of real and simulated recordings: events of each pixel around the digit {pixels:.3f},
 event rate over the 80 time bins {rates:.3f}, autocorrelation of the rate up to 60 ms {lags:.3f}.
 
-![Histograms](figures/simulator-histograms.png)
+![Histograms](../figures/simulator-histograms.png)
 
-![Pictures of real and simulated zeros](figures/simulator-pictures.png)
+![Pictures of real and simulated zeros](../figures/simulator-pictures.png)
 
-![Occupancy per pixel](figures/simulator-occupancy.png)
+![Occupancy per pixel](../figures/simulator-occupancy.png)
 
-![Event rate and its autocorrelation](figures/simulator-rate.png)
+![Event rate and its autocorrelation](../figures/simulator-rate.png)
 
-![Intervals between a pixel's events](figures/simulator-intervals.png)
+![Intervals between a pixel's events](../figures/simulator-intervals.png)
 
 ## Can they be told apart?
 
-A logistic regression was given one view of each recording at a time and asked whether it is real or simulated (5-fold
-cross-validation, 100 against 100). An area under the ROC curve (AUC) of 0.5 is chance, 1 is certainty. The control is
-the same test between two halves of the real, and two halves of the simulated recordings (mean of both).
+A logistic regression sees one view of each recording at a time and decides whether it is real or simulated (5-fold
+cross-validation, 100 against 100). An area under the ROC curve (AUC) of 0.5 is chance, 1 is a perfect separation. The
+control is the same test between two halves of the real, and two halves of the simulated recordings (mean of both).
 
 | what the classifier sees | AUC real / simulated | control |
 |---|---|---|
 {aucs}
 
-An AUC near 1 says that the two differ systematically in that view, not that they differ much: a simulator with medians
-within a few per cent can still be told from a real camera whose every pixel has a character of its own. Results on
-simulated data are results on simulated data, and gemsnn labels them so everywhere.
+An AUC near 1 says that the two differ systematically in that view, not that they differ much: a simulator whose
+medians are within a few per cent can still be told from a real camera in which every pixel behaves differently.
+Results on simulated data are labelled as such everywhere in gemsnn.
 
 ## Constants
 

@@ -17,10 +17,11 @@ html_css_files = ["gemsnn.css"]
 html_show_copyright = False
 html_show_sphinx = False
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc", "mathml", "generated"]
 html_math_renderer = "mathml"  # part of the page: no script, and no network, is needed to read an equation
 exclude_patterns = ["_ext"]
 default_role = "code"
+smartquotes = False  # "--" is the beginning of an option
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3

@@ -1,6 +1,6 @@
 """The whole study of the classifier, from nothing to the page, in order of interest.
 
-    python studies/classifier.py --out study --n-mnist DIR --page docs/choosing-settings.md
+    python studies/classifier.py --out study --n-mnist DIR --page docs/results/settings.md
 
 The default settings and the other methods on four sets of data first; then answers before the end, one setting at a
 time, accuracy against spikes, and how long to learn. All of it can be killed at any time and goes on with the same

@@ -1,6 +1,6 @@
 """What sets with a guarantee are worth: coverage, size, and the time and spikes that stopping early saves.
 
-    python studies/guarantee.py --out study --real DIR --page docs/guarantees.md
+    python studies/guarantee.py --out study --real DIR --page docs/results/guarantee.md
 
 ``DIR`` holds the folders ``n-mnist`` and ``mnist-dvs`` as their archives unpack; without it only simulated digits are
 used. Networks learn from one part of the recordings. The rest is split at random a few hundred times into recordings to
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from carrying import study, train_and_measure
 from numpy.typing import NDArray
-from pages import put, table
+from pages import figures_folder, put, table
 from rich.console import Console
 
 from gemsnn import metrics
@@ -220,7 +220,7 @@ def write_page(page: Path, measured: Measured) -> None:
         ("zeros", zeros_table(measured)),
     ):
         text = put(text, name, block)
-    draw(measured, page.parent / "figures" / "guarantee.svg")
+    draw(measured, figures_folder(page) / "guarantee.svg")
     page.write_text(text)
 
 

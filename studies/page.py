@@ -1,9 +1,9 @@
-"""Tables and figures of docs/choosing-settings.md, from what the studies measured; and README's table of accuracies.
+"""Tables and figures of docs/results/settings.md, from what the studies measured; and README's table of accuracies.
 
-    python studies/page.py study --page docs/choosing-settings.md [--readme README.md]
+    python studies/page.py study --page docs/results/settings.md [--readme README.md]
 
-Writes the text between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->`` anew, and the pictures beside the page;
-everything else in the page is left alone. What has not been measured yet is left out.
+Rewrites the text between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->``, and the figures; everything else in the
+page stays. What has not been measured yet is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from baselines import PENALTIES_ON_SPIKES
-from pages import put, table
+from pages import figures_folder, put, table
 from settings import BUDGETS, CURVE, HALF, ROWS, TWICE
 
 from gemsnn.common.words import counted, plus_minus
@@ -70,7 +70,7 @@ def main(given: list[str] | None = None) -> None:
     arguments.page.write_text(text)
     if arguments.readme:
         arguments.readme.write_text(put(arguments.readme.read_text(), "accuracy", readme_table(runs, others)))
-    folder = arguments.page.parent / "figures"
+    folder = figures_folder(arguments.page)
     draw_others(runs, others, folder / "settings-others.png")
     draw_settings(runs, folder / "settings-differences.png")
     draw_curve(runs, others, folder / "settings-curve.png")

@@ -50,6 +50,11 @@ def fingerprint(folders: Sequence[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
+def figures_folder(page: Path) -> Path:
+    """The nearest folder ``figures`` beside the page or above it."""
+    return next(folder / "figures" for folder in page.absolute().parents if (folder / "figures").is_dir())
+
+
 def elsewhere(command: str) -> str:
     """A command for other machines, where folders have other places."""
     return re.sub(r"(--out|--data|--n-mnist) (\S+)", lambda given: f"{given[1]} {Path(given[2]).name}", command)

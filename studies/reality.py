@@ -1,11 +1,11 @@
 """From simulation to reality: networks that learned from simulated digits only look at what real cameras saw.
 
-    python studies/reality.py --out study --real DIR --page docs/reality.md
+    python studies/reality.py --out study --real DIR --page docs/tasks.md
 
-``DIR`` holds the folders ``n-mnist`` and ``mnist-dvs`` as their archives unpack. No real recording is learned from; the
-simulated cameras' constants were fitted to real ones (docs/simulator.md). The study can be killed and started at will:
-OUT/reality has a run directory for each network and a file for each measurement, and what is done is not done again.
-With ``--page`` the table of the page is written anew.
+``DIR`` holds the folders ``n-mnist`` and ``mnist-dvs`` as their archives unpack. Nothing is learned from real
+recordings; the constants of the simulated cameras were fitted to real ones (docs/results/simulator.md). The study can
+be killed and restarted at any time: OUT/reality has a run directory for each network and a file for each measurement;
+nothing is done twice. With ``--page`` the table of the page is rewritten.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Results as a page of the documentation: ``python studies/results_page.py DIR... --out docs/results.md``.
 
-Each DIR is a reproduction directory; each becomes a column of the verdicts, and a part with all its tables. Figures are
-copied beside the page. What other programs wrote into an older page (between ``begin`` and ``end`` comments) is kept;
-what a person wrote between the ``discussion`` comments is kept as long as the results are those that it is about;
-everything else is written anew.
+Each DIR is a reproduction directory; each becomes a column of the verdicts, in the order given, and a page of its own
+with all its tables, in the folder ``results`` beside the page. The first figure is that of the first DIR. Figures are
+copied to ``figures/results``. What other programs wrote into an older page (between ``begin`` and ``end`` comments) is
+kept; what a person wrote between the ``discussion`` comments is kept as long as the results are those that it is about;
+everything else is rewritten.
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ from gemsnn.experiments.statistics import Estimate
 
 KEPT = {"rules": "Which rule teaches hidden neurons?", "proposal": "A proposal that sees the target"}
 """Parts that other programs write, by the name in their comments, and their headings."""
-KEPT_LAST = {"rules-tables": "Which rule: the study in full"}
-"""Those that stand at the end."""
 SCALES = {"log_likelihood": (1, 2), "accuracy": (100, 1), "ece": (1, 3), "nll": (1, 3), "brier": (1, 3)}
 """How a figure is shown: times what, with how many digits."""
 
@@ -49,33 +48,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write_page(folders: Sequence[Path], out: Path) -> None:
-    """Write the page and copy its figures."""
+    """Write the page, a page of tables for each reproduction, and copy the figures."""
     columns: Columns = {}
-    sections: list[str] = []
+    descriptions: list[str] = []
+    names: set[str] = set()
     first = ""
     for folder in folders:
         results, claims = read_results(folder / "results.json")
-        name = _slug(results)
-        place = out.parent / "figures" / "results" / name
+        heading, name = _heading(results), _slug(results)
+        if heading in columns:
+            heading = f"{heading} ({folder.name})"
+        if name in names:
+            name = f"{name}-{folder.name}"
+        names.add(name)
+        columns[heading] = (results, claims)
+        place, long_page = out.parent / "figures" / "results" / name, out.parent / "results" / f"{name}.md"
         place.mkdir(parents=True, exist_ok=True)
+        long_page.parent.mkdir(exist_ok=True)
         drawn = {}
         for figure in ("figure-a", "figure-b", "figure-b-likelihood", "choices", "decoders", "reliability"):
             source = folder / "figures" / f"{figure}.svg"
             if source.exists():
                 shutil.copyfile(source, place / source.name)
-                drawn[figure] = os.path.relpath(place / source.name, out.parent)
-        if not sections and "figure-a" in drawn:
-            first = f"![{_plain(_FIRST)}]({drawn['figure-a']})\n\n*{_plain(_FIRST)}*\n"
-        heading = _heading(results)
-        columns[heading if heading not in columns else f"{heading} ({folder.name})"] = (results, claims)
-        sections.append(section(results, claims, drawn))
+                drawn[figure] = place / source.name
+        if not descriptions and "figure-a" in drawn:
+            caption = f"{heading}. {_plain(_FIRST)}"
+            first = f"![{caption}]({os.path.relpath(drawn['figure-a'], out.parent)})\n\n*{caption}*\n"
+        beside = {figure: os.path.relpath(path, long_page.parent) for figure, path in drawn.items()}
+        write_whole(long_page, section(heading, results, claims, beside).encode())
+        of_this = [f"### {heading}", "", *_about(results), "", f"[All tables and figures](results/{name}.md)", ""]
+        descriptions.append("\n".join(of_this))
     old = out.read_text() if out.exists() else ""
-    kept, kept_last = (
-        [f"## {heading}\n\n{block(old, name)}\n" for name, heading in parts.items() if block(old, name)]
-        for parts in (KEPT, KEPT_LAST)
-    )
+    kept = [f"## {heading}\n\n{block(old, name)}\n" for name, heading in KEPT.items() if block(old, name)]
     claims_part = ["## The paper's claims\n", kept_words(old, "discussion", fingerprint(folders)), _in_short(columns)]
-    parts = [_HEAD, first, *claims_part, *kept, _RULES, *sections, *kept_last]
+    parts = [_HEAD, first, *claims_part, *kept, _RULES, _DATA, *descriptions, _MORE]
     write_whole(out, "\n".join(part for part in parts if part).encode())
 
 
@@ -108,16 +114,12 @@ def _said(item: dict[str, Any]) -> str:
     return f"**{item['verdict']}**: {_plain(item['effect'])} {with_interval(Estimate(**item['estimate']))}"
 
 
-def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[str, str]) -> str:
-    """What one reproduction found, as Markdown."""
-    data, protocol = results.about["data"], results.protocol
-    described = _text(data["description"])
-    few = protocol.few_compartments
+def _about(results: Results) -> list[str]:
+    """The data, the protocol, the command and the versions, as lines of Markdown."""
+    data, protocol, versions = results.about["data"], results.protocol, results.about["versions"]
     seeds = len({run.seed for run in results.runs})
-    lines = [
-        f"## {_heading(results)}",
-        "",
-        f"{_sentence(described)}: {data['n_train']} training and {data['n_test']} test recordings of "
+    return [
+        f"{_sentence(_text(data['description']))}: {data['n_train']} training and {data['n_test']} test recordings of "
         f"{', '.join(map(_text, data['classes']))}, T = {data['n_steps']}, {data['n_inputs']} inputs. {data['split']}",
         f"{protocol.n_hidden} hidden neurons, {seeds} seeds, {protocol.epochs} epochs, learning rate "
         f"{protocol.learning_rate:g}.",
@@ -126,11 +128,22 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
         *(elsewhere(command) for command in results.about["commands"]),
         "```",
         "",
-        f"{results.about['when']}, with gemsnn {results.about['versions']['gemsnn']}, Python "
-        f"{results.about['versions']['python']}, NumPy {results.about['versions']['numpy']}, Numba "
-        f"{results.about['versions']['numba']}, on {results.about['versions']['processor']}.",
+        f"{results.about['when']}, with gemsnn {versions['gemsnn']}, Python {versions['python']}, NumPy "
+        f"{versions['numpy']}, Numba {versions['numba']}, on {versions['processor']}.",
+    ]
+
+
+def section(heading: str, results: Results, claims: Sequence[dict[str, Any]], figures: dict[str, str]) -> str:
+    """All that one reproduction measured, as a page."""
+    few = results.protocol.few_compartments
+    lines = [
+        f"# {heading}: all tables",
         "",
-        "### Verdicts",
+        "Every verdict, figure and table of one reproduction; [Results](../results.md) has the summary.",
+        "",
+        *_about(results),
+        "",
+        "## Verdicts",
         "",
     ]
     rows = []
@@ -142,7 +155,7 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
             interval = with_interval(Estimate(**item["estimate"]))
             rows.append([first, _plain(item["what"]), _plain(item["effect"] + also), interval, verdict])
     lines += [table(["claim", "looked at", "effect", "mean and 95 % interval", "verdict"], rows)]
-    lines += ["", "The line with the bold verdict is nearest to what the paper did.", ""]
+    lines += ["", "The row with the bold verdict is closest to what the paper did.", ""]
     captions = {
         "figure-a": "Figure A (the paper's Figure 3). Left: test log-likelihood (solid) and accuracy (dashed) against "
         "K, K^I = K, at each run's best iteration on the test set, as the paper chose. Right: broadcast load (solid) "
@@ -150,7 +163,7 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
         "figure-b": f"Figure B (the paper's Figure 4). Over training; accuracy and ECE with K^I = {few}. The axis "
         "of the log-likelihood is logarithmic below -1.",
         "figure-b-likelihood": "The same networks read out by the likelihood decoder.",
-        "choices": "The three ways to choose the iteration; vote with K^I = K.",
+        "choices": "The three ways of choosing the iteration; vote with K^I = K.",
         "decoders": "The decoders, at the iteration chosen on validation.",
         "reliability": "Reliability at the last iteration.",
     }
@@ -158,8 +171,8 @@ def section(results: Results, claims: Sequence[dict[str, Any]], figures: dict[st
         lines += [f"![{_plain(captions[name])}]({path})", "", f"*{_plain(captions[name])}*", ""]
     for decoder in DecodedBy:
         title = results.protocol.name_of(decoder)
-        lines += [f"### {_plain(title[0].upper() + title[1:])}", "", _numbers(results, decoder), ""]
-    lines += ["### Cost of learning", "", _costs(results), ""]
+        lines += [f"## {_plain(title[0].upper() + title[1:])}", "", _numbers(results, decoder), ""]
+    lines += ["## Cost of learning", "", _costs(results), ""]
     if results.failed:
         lines += [
             f"{len(results.failed)} runs failed and are missing: {', '.join(f['name'] for f in results.failed)}.",
@@ -223,30 +236,56 @@ _FIRST = (
     "hidden spikes per step (dashed)."
 )
 _BELOW = (
-    "Each line shows what is nearest to what the paper did; [below](#how-the-verdicts-are-made) are the rules, and all "
-    "other ways to look at it. Test log-likelihood in nats, and accuracy by vote with Kᴵ = K, at the iteration chosen "
-    "on validation:"
+    "Each row shows the analysis closest to the paper's; [below](#how-the-verdicts-are-made) are the rules, and the "
+    "pages of [each reproduction](#data-and-commands) have all other analyses. Test log-likelihood in nats, and "
+    "accuracy by vote with Kᴵ = K, at the iteration chosen on validation:"
 )
 
 _HEAD = """# Results
 
-The paper's experiments, carried out by `gemsnn reproduce`, and what came of asking further.
+After reading this page you know which claims of the paper hold, on which data, and which learning rule to choose. The
+experiments are those of `gemsnn reproduce`; one command repeats each of them.
 """
 
 _RULES = """## How the verdicts are made
 
-The numbers, figures and verdicts of this page are written by `python studies/results_page.py` from the
-`results.json` that `gemsnn reproduce` leaves. The protocol and the rules of the verdicts were fixed before the runs:
-*supported* if the intervals of the improvement from the smallest to the largest K and of its slope over log K both lie
-above zero; *not supported* if the first lies below a margin fixed in advance (0.5 nats, 1 % of accuracy, 0.01 of ECE),
-so that an improvement worth the name is excluded; *inconclusive* otherwise. Intervals are 95 %, Student's t over seeds;
-comparisons between K are paired over seeds. The paper reports the best iteration on the test set, which flatters; the
-iteration chosen on validation examples held out of the training set, which does not, stands beside it.
+`python studies/results_page.py` writes the numbers, figures and verdicts of this page from the `results.json` that
+`gemsnn reproduce` leaves. The protocol and the rules for the verdicts were fixed before the runs:
 
-Where it says *the published code*, the first author's public code of 2020 (hrjang357/multi-sample-SNN) was followed
-where it differs from the paper's text: initial weights and biases are drawn from -0.1 to 0.1, read-out neurons have
-synapses onto each other, and the log-likelihood is estimated by the mean of log p over 20 realisations, which is a
-lower bound, and not by the log of the mean p.
+- *Supported*: the intervals of the improvement from the smallest to the largest K and of its slope over log K both lie
+  above zero.
+- *Not supported*: the interval of the improvement lies below a margin fixed in advance (0.5 nats, 1 % of accuracy, 0.01
+  of ECE), so that a relevant improvement is excluded.
+- *Inconclusive*: anything else.
+
+Intervals are 95 % (Student's t over seeds); comparisons between values of K are paired by seed. The paper reports the
+iteration that is best on the test set, which is optimistic. The iteration chosen on validation examples, held out of
+the training set, is shown next to it and is not.
+
+*The published code* is the first author's public code of 2020 (hrjang357/multi-sample-SNN). Where it differs from the
+text of the paper, these runs follow the code: initial weights and biases are drawn from -0.1 to 0.1, readout neurons
+have synapses onto each other, and the log-likelihood is estimated by the mean of log p over 20 realisations, a lower
+bound, instead of the log of the mean of p.
+"""
+
+_DATA = """## Data and commands
+"""
+
+_MORE = """## Other studies
+
+- [Learning rules](results/rules.md): every rule, K from 1 to 20, classes and completion
+- [A proposal that sees the target](results/proposal.md): tried and not kept
+- [The defaults of version 0.2](results/settings.md): each setting by itself, and other methods on the same data
+- [Sets with a guarantee](results/guarantee.md): coverage, size of the sets, time and spikes saved
+- [The simulated camera](results/simulator.md), compared with real recordings
+
+```{toctree}
+:hidden:
+:glob:
+:maxdepth: 1
+
+results/*
+```
 """
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Figures, verdicts and tables of the study of rules, as a part of docs/results.md.
+"""Figures, verdicts and tables of the study of rules, as a part of docs/results.md and a page of tables beside it.
 
     python studies/rules_page.py study-rules --page docs/results.md
 
-Writes what stands between ``<!-- begin: rules -->`` and ``<!-- end: rules -->`` anew, the same for ``rules-tables``,
-and the figures beside the page; everything else in the page is left alone. What a person wrote between the ``story``
-comments is kept as long as the results are those that it is about.
+Rewrites the text between ``<!-- begin: rules -->`` and ``<!-- end: rules -->``, the page ``results/rules.md`` with all
+tables, and the figures; everything else in the page stays. What a person wrote between the ``story`` comments is kept
+as long as the results are those that it is about.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ FIGURE = (
     "Test log-likelihood of each rule over that of a network without hidden neurons, against K; means and 95 % "
     "intervals over seeds, paired. Dashed: hidden neurons that stay as they were drawn."
 )
+IN_FULL = "[All tables and figures of the study](results/rules.md)"
 CUT = (
     "Simulated recordings are drawn anew for each seed. Of N-MNIST only few recordings of these digits are at hand, "
     "and the same ones are tested on with all seeds: there the intervals tell how training varies by chance, not what "
@@ -61,8 +62,11 @@ def main() -> None:
     draw(results, lambda axes, task: against_cost(results, task, "communication", axes), folder / "communication.svg")
     text, judged = given.page.read_text(), [claim(results) for claim in CLAIMS]
     told = kept_words(text, "story", fingerprint([given.study])).rstrip()
-    text = put(text, "rules", "\n\n".join([picture("compartments", FIGURE), told, summary(results, judged)]))
-    given.page.write_text(put(text, "rules-tables", in_full(results, judged, content)))
+    parts = [picture("compartments", FIGURE), told, summary(results, judged), IN_FULL]
+    given.page.write_text(put(text, "rules", "\n\n".join(parts)))
+    tables = given.page.parent / "results" / "rules.md"
+    tables.parent.mkdir(exist_ok=True)
+    tables.write_text(in_full(results, judged, content))
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------
@@ -133,21 +137,23 @@ def against_cost(results: StudyResults, task: str, field: str, axes: Axes) -> No
 
 def in_full(results: StudyResults, judged: list[Claim], content: dict[str, Any]) -> str:
     parts = [
+        "# Learning rules: all tables",
+        "Every verdict and figure of the study of learning rules; [Results](../results.md) has the summary.",
         how(results, content),
-        "### Verdicts of the study",
+        "## Verdicts",
         *(verdicts(claim) for claim in judged),
-        picture("time", "The same against the processor time of learning."),
-        picture("communication", "The same against the reals that are sent at each step of learning."),
-        "### Figures of every rule",
+        picture("time", "Test log-likelihood against the processor time of learning.", "../"),
+        picture("communication", "Test log-likelihood against the reals sent per step of learning.", "../"),
+        "## Figures of every rule",
         *(figures(results, task) for task in results.tasks),
-        "### Learning rates",
+        "## Learning rates",
         rates(results),
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) + "\n"
 
 
-def picture(name: str, caption: str) -> str:
-    return f"![{caption}](figures/results/rules/{name}.svg)\n\n*{caption}*"
+def picture(name: str, caption: str, docs: str = "") -> str:
+    return f"![{caption}]({docs}figures/results/rules/{name}.svg)\n\n*{caption}*"
 
 
 def summary(results: StudyResults, judged: list[Claim]) -> str:
@@ -224,7 +230,7 @@ def figures(results: StudyResults, task: str) -> str:
             rows.append([rule, str(K), over(runs, lambda run: run.test["log_likelihood"], digits=2), *read_out(runs),
                          over(runs, lambda run: run.spikes), "-" if rule == FIXED else str(runs[0].communication),
                          over(runs, lambda run: run.milliseconds)])  # fmt: skip
-    return f"#### {results.title(task)[0].upper()}{results.title(task)[1:]}\n\n{table(header, rows)}"
+    return f"### {results.title(task)[0].upper()}{results.title(task)[1:]}\n\n{table(header, rows)}"
 
 
 def read_out(runs: list[Measured]) -> list[str]:

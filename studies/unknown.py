@@ -1,7 +1,7 @@
 """Does a classifier know what it does not know? Trained on some classes, it is shown others, noise, and nothing at all.
 
     python studies/unknown.py --out study                  # measures, resumes, prints
-    python studies/unknown.py --out study --page docs      # and writes the tables of docs/unknown.md, and its figure
+    python studies/unknown.py --out study --page docs      # and writes the tables of docs/sure.md, and its figure
 
 Each experiment is a task of `task_data.py` of which some classes are left out. Each method learns from the recordings
 of the other classes, and is judged on unseen ones, and on what belongs to no class that it knows. Each experiment,
@@ -354,7 +354,7 @@ def draw(found: Sequence[dict[str, Any]], experiment: str, file: Path) -> None:
 def write_page(found: Sequence[dict[str, Any]], docs: Path) -> None:
     """Put the tables between the page's marks, and the figure beside the others."""
     names = [name for name in EXPERIMENTS if any(one["experiment"] == name for one in found)]
-    page, (begin, end) = docs / "unknown.md", ("<!-- measured -->\n", "<!-- end -->\n")
+    page, (begin, end) = docs / "sure.md", ("<!-- measured -->\n", "<!-- end -->\n")
     before, _, rest = page.read_text().partition(begin)
     text = "\n".join(f"### {name}\n\n{table(found, name)}\n" for name in names)
     draw(found, names[0], docs / "figures" / "unknown.svg")

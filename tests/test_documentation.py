@@ -71,10 +71,45 @@ def _run(command, monkeypatch, capsys):
     assert not ended.value.code, f"{command}:\n{''.join(capsys.readouterr())}"
 
 
-def test_every_link_to_a_file_of_the_repository_leads_somewhere():
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
-        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
-            assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
+TABLES = sorted((ROOT / "docs" / "results").glob("*.md"))  # the long ones
+LINKED = [*PAGES, *TABLES, ROOT / "docs" / "api" / "index.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+
+
+def places(page):
+    """What a link can lead to within a page: its headings, and its labels."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings} | set(
+        re.findall(r"^\((.+)\)=$", page.read_text(), re.MULTILINE)
+    )
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_within_the_repository_leads_somewhere(page):
+    for target, place in re.findall(r"\]\(([^)#]*?)(?:#([^)]*))?\)", page.read_text()):
+        if "://" not in target:
+            file = page.parent / target if target else page
+            assert file.exists(), target
+            assert not place or place in places(file), f"{target}#{place}"
+
+
+GUIDES = [page for page in PAGES if page.name not in ("README.md", "index.md")]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_a_page_opens_with_what_its_reader_can_do_afterwards(page):
+    assert re.match(r"# .+\n\nAfter (?:reading this page|twenty minutes),? you ", page.read_text())
+
+
+@pytest.mark.parametrize(
+    "words", ["export", "GPU", "imbalance", "hyperparameter", "energy", "learning rate", "does not learn", "fine-tune"]
+)
+def test_what_people_search_for_has_a_page(words):
+    answers = re.findall(r"^\| .+ \| .+ \|$", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE)
+    assert any(words in answer for answer in answers)
+
+
+def test_the_results_are_short_and_their_tables_are_elsewhere():
+    assert len((ROOT / "docs" / "results.md").read_text().splitlines()) <= 250
 
 
 def test_the_ten_lines_of_the_readme_are_ten():

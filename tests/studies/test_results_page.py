@@ -39,10 +39,15 @@ def test_the_page_holds_verdicts_figures_and_numbers(folder: Path, tmp_path: Pat
     text = page.read_text()
     assert "\ngemsnn reproduce --full --out made\n" in text  # for other machines
     assert "**supported**" in text
-    assert "| 20 | -10.00 ± 0.00 | 90.2 ± 0.2 |" in text
     assert "(figures/results/simulated/figure-a.svg)" in text
     assert (page.parent / "figures/results/simulated/figure-a.svg").exists()
-    tables = [line for line in text.splitlines() if line.startswith("|")]
+    assert "(results/simulated.md)" in text
+    long_page = (page.parent / "results" / "simulated.md").read_text()
+    assert "\ngemsnn reproduce --full --out made\n" in long_page
+    assert "**supported**" in long_page
+    assert "| 20 | -10.00 ± 0.00 | 90.2 ± 0.2 |" in long_page
+    assert "(../figures/results/simulated/figure-a.svg)" in long_page
+    tables = [line for line in (text + long_page).splitlines() if line.startswith("|")]
     for before, after in pairwise(tables):
         if set(after) <= set("|-:"):
             assert before.replace("\\|", "").count("|") == after.count("|")
@@ -93,6 +98,20 @@ def test_the_published_codes_choices_are_a_column_of_their_own(folder: Path, tmp
     assert "| 20 | -10.00 ± 0.00, 90.2 ± 0.2 % | -10.00 ± 0.00, 70.0 ± 0.0 % |" in text
     assert text.index("figure-a.svg") < text.index("| claim |") < text.index("## How the verdicts are made")
     assert (tmp_path / "figures/results/simulated-the-published-code/figure-a.svg").exists()
+
+
+def test_the_first_folder_comes_first_and_reproductions_of_one_name_have_pages_of_their_own(
+    folder: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "results.md"
+    first = reproduction(tmp_path / "first", simulated=True)
+    main([str(first), str(folder), "--out", str(page)])
+    text = page.read_text()
+    assert "| claim | Simulated recordings | Simulated recordings (made) |" in text
+    assert text.index("(results/simulated.md)") < text.index("(results/simulated-made.md)")
+    for name in ("simulated", "simulated-made"):
+        assert (tmp_path / "results" / f"{name}.md").exists()
+        assert (tmp_path / "figures" / "results" / name / "figure-a.svg").exists()
 
 
 def test_a_missing_reproduction_is_one_message(tmp_path: Path) -> None:

@@ -82,11 +82,11 @@ def test_from_learning_rates_to_the_page(
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
     page = study.parent / "page.md"
-    old = "<!-- begin: rules -->\nold\n<!-- end: rules -->\n<!-- begin: rules-tables -->\n<!-- end: rules-tables -->\n"
+    old = "<!-- begin: rules -->\nold\n<!-- end: rules -->\n"
     page.write_text(f"before\n{old}after\n")
     run(monkeypatch, rules_page, study, "--page", page)
-    text = page.read_text()
-    assert str(study) not in text  # commands are for other machines
+    text, tables = page.read_text(), page.parent / "results" / "rules.md"
+    assert str(study) not in text + tables.read_text()  # commands are for other machines
 
     # A person's words stay with the results that they are about.
     begin = re.search("<!-- story: begin -->\n\n<!-- of: .* -->", text)[0]
@@ -98,10 +98,11 @@ def test_from_learning_rates_to_the_page(
     assert "Mine." not in page.read_text()
     assert page.read_text() == text
     assert (text.startswith("before\n"), text.endswith("after\n"), "old" not in text) == (True, True, True)
-    for name in re.findall(r"\]\((figures/[^)]*)\)", text):
-        assert (page.parent / name).read_text().startswith("<?xml")
+    for written in (page, tables):
+        for name in re.findall(r"\]\(([^)]*figures/[^)]*)\)", written.read_text()):
+            assert (written.parent / name).read_text().startswith("<?xml")
     value = np.mean([run.test["van_rossum"] for run in results.of("completion", "Feedback", 5).values()])
-    assert f"{value:.3f} ± " in text
+    assert f"{value:.3f} ± " in tables.read_text()
 
 
 def made_up(gains: dict[str, dict[int, float]], noise: float = 0.1, seeds: int = 5) -> StudyResults:

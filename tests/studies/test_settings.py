@@ -66,7 +66,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_one_command_from_runs_to_the_page(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = Path(__file__).parents[2].joinpath("docs", "choosing-settings.md").read_text()
+    text = Path(__file__).parents[2].joinpath("docs", "results", "settings.md").read_text()
     copy, readme = study / "page.md", study / "readme.md"
     copy.write_text(text)
     readme.write_text("before\n<!-- begin: accuracy -->\n<!-- end: accuracy -->\nafter\n")

@@ -1,8 +1,8 @@
 """The simulator's constants, fitted to real recordings: of MNIST-DVS (100 of digit 0, scale 4) and of N-MNIST.
 
 The first are made by `python benchmarks/fit_simulator.py --real DIR`, which prints them; simulated and real recordings
-are compared in docs/simulator.md, made by `python benchmarks/report_simulator.py --real DIR`. The second are made by
-`python benchmarks/fit_saccades.py --real DIR`.
+are compared in docs/results/simulator.md, made by `python benchmarks/report_simulator.py --real DIR`. The second are
+made by `python benchmarks/fit_saccades.py --real DIR`.
 """
 
 from gemsnn.events.dvs import DVS, Saccade

@@ -1,8 +1,8 @@
 """A simulated event camera: a DVS watching a picture move along a slow closed path on a screen, or a scene change.
 
 It gives events, so that everything after it is the same code as for real recordings. Its constants are fitted to the
-real MNIST-DVS recordings of digit 0 (`gemsnn.events.calibration`); what it gets right
-and what wrong is in docs/simulator.md.
+real MNIST-DVS recordings of digit 0 (`gemsnn.events.calibration`); docs/results/simulator.md says what it gets right
+and what it does not.
 """
 
 from functools import lru_cache

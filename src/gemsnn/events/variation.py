@@ -1,7 +1,7 @@
 """What differs from one recording to the next in the world: each simulated recording gets a camera and a scene anew.
 
 A network that has seen one specimen of a camera, one path and one contrast may learn these by heart. Drawn anew for
-every recording, they are noise to it. What that brings on real recordings: docs/reality.md.
+every recording, they are noise to it. What that brings on real recordings: docs/tasks.md.
 """
 
 import math
