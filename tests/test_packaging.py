@@ -93,6 +93,7 @@ def test_the_installed_wheel_trains_and_predicts(installed, tmp_path):
 def test_the_extras_are_those_that_the_documentation_names():
     assert set(PROJECT["optional-dependencies"]) == {
         "cluster",
+        "graphs",
         "gymnasium",
         "nir",
         "tonic",
