@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test test-lowest test-numba-next torture lint format bench docs clean
+.PHONY: help setup demo test coverage test-lowest test-numba-next torture lint format bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    a classifier learns digits before your eyes, and ends in a page (two minutes)"
 	@echo "make setup   create $(VENV) and install gemsnn with its development tools"
-	@echo "make test    run the tests, and report which lines they reach"
+	@echo "make test    run the tests"
+	@echo "make coverage  run them and report which lines they reach, which takes half as long again"
 	@echo "make test-lowest  the tests with the oldest versions that pyproject.toml allows"
 	@echo "make test-numba-next  the tests of the engine with Numba's newest release candidate"
 	@echo "make torture mutated files, odd networks and kills for SECONDS (60, if not given)"
@@ -33,10 +34,15 @@ setup: $(VENV)/.dev
 demo: $(VENV)/.installed
 	$(BIN)/gemsnn demo --out demo
 
-# Two tests at a time, a file's tests one after the other: make test WORKERS=8, make test TESTS=tests/engine
+# Two tests at a time: make test WORKERS=8, make test TESTS=tests/engine
+# Each worker gets half of the files; who is done first takes over tests of the other.
 WORKERS ?= 2
+PARALLEL := --numprocesses $(WORKERS) --dist worksteal
 test: setup
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --cov --cov-report term $(TESTS)
+	$(BIN)/python -m pytest $(PARALLEL) $(TESTS)
+
+coverage: setup
+	$(BIN)/python -m pytest $(PARALLEL) --cov --cov-report term $(TESTS)
 
 # A second environment, with exactly the lower bounds of pyproject.toml.
 LOWEST := .venv-lowest
@@ -47,7 +53,7 @@ $(LOWEST)/.installed: pyproject.toml tests/support/lowest.py
 	touch $@
 
 test-lowest: $(LOWEST)/.installed
-	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(TESTS)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest $(PARALLEL) $(TESTS)
 
 # A third, with Numba's newest version or release candidate, whatever the upper bound says.
 NEXT := .venv-numba-next
@@ -56,7 +62,7 @@ test-numba-next:
 	$(NEXT)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(NEXT)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --pre numba llvmlite
 	$(NEXT)/bin/python -m pip list | grep -E '^(numba|llvmlite) '
-	NUMBA_CACHE_DIR=$(CURDIR)/$(NEXT)/numba $(NEXT)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadfile tests/compiling tests/contract tests/engine tests/rules tests/learning
+	NUMBA_CACHE_DIR=$(CURDIR)/$(NEXT)/numba $(NEXT)/bin/python -m pytest $(PARALLEL) tests/compiling tests/contract tests/engine tests/rules tests/learning
 
 # Each failure is told with the seed that makes it happen again: make torture TORTURE='--only prepared --seed 4711'
 SECONDS ?= 60

@@ -1,5 +1,6 @@
 """`gemsnn stream` on real files, pipes and sockets."""
 
+import gc
 import json
 import os
 import signal
@@ -48,6 +49,7 @@ def test_a_recording_played_back_ends_with_the_answer_of_predict(gemsnn, trained
     run, file = trained
     code, out, err = gemsnn("stream", run, file, "--speed", 0, "--json")
     assert (code, err) == (0, f"{run}: per-step decoder, 2 compartments; playing {file}\n")
+    assert (gc.isenabled(), gc.get_freeze_count()) == (True, 0)  # as before
     answers = answers_of(out)
     assert [answer["step"] for answer in answers] == list(range(1, 81))
     assert [answer["ended"] for answer in answers] == [False] * 79 + [True]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -112,13 +113,16 @@ def test_live_serves_the_page_while_the_recording_plays_and_ends_with_ctrl_c(run
             line = served.stdout.readline()
             port = re.match(r"open http://127\.0\.0\.1:(\d+)/ in a browser; it plays once", line)[1]
             connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=300)
-            connection.request("GET", "/")
-            assert 'id="watch"' in connection.getresponse().read().decode()
-            connection.request("GET", "/events")
-            answer, steps = connection.getresponse(), []
-            while (line := answer.readline()) != b"event: end\n":
-                if line == b"event: step\n":
-                    steps.append(json.loads(answer.readline().decode().removeprefix("data: ")))
+            with closing(connection):
+                connection.request("GET", "/")
+                with connection.getresponse() as answer:
+                    assert 'id="watch"' in answer.read().decode()
+                connection.request("GET", "/events")
+                steps = []
+                with connection.getresponse() as answer:
+                    while (line := answer.readline()) != b"event: end\n":
+                        if line == b"event: step\n":
+                            steps.append(json.loads(answer.readline().decode().removeprefix("data: ")))
             assert served.stdout.readline() == "the stream has ended; Ctrl-C closes the page\n"
             served.send_signal(signal.SIGINT)
             assert served.wait(30) == 0, served.stderr.read()
@@ -129,7 +133,7 @@ def test_live_serves_the_page_while_the_recording_plays_and_ends_with_ctrl_c(run
     from gemsnn.events import read_recording
 
     expected = model.predict([model.bin(read_recording(file))])
-    assert steps[-1]["answer"] == expected.classes[0]
+    assert model.classes[steps[-1]["answer"]] == expected.label[0]
     assert steps[-1]["probabilities"] == expected.probabilities[0].tolist()
 
 

@@ -32,6 +32,27 @@ def test_a_kernel_asks_python_for_nothing_when_it_is_handed_the_functions_of_a_r
             gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 2)
 
 
+def test_no_kernel_calls_python_while_it_learns(monkeypatch):
+    """To return an array Numba calls a function in Python, and Ctrl-C in the middle of that became a SystemError."""
+    network = gemsnn.Network.fully_connected(4, 6, 2)
+    inputs, targets = np.ones((5, 4), np.uint8), np.ones((5, 2), np.uint8)
+    called, before = [], sys.getprofile()
+
+    def note(frame, event, _):
+        if event == "call" and f"{os.sep}numba{os.sep}" in frame.f_code.co_filename:
+            called.append(frame.f_code.co_qualname)
+
+    for form in ("sparse", "event"):
+        monkeypatch.setattr(compiled, "FORM", form)
+        gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 2)
+        sys.setprofile(note)
+        try:
+            gemsnn.learn(network, network.init(), gemsnn.GEM(), inputs, targets, 2)
+        finally:
+            sys.setprofile(before)
+    assert not called
+
+
 def test_ctrl_c_at_any_instant_ends_a_process_that_learns_with_two_threads():
     path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
     rng = random.Random(0)

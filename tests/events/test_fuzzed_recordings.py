@@ -1,4 +1,7 @@
-"""Whatever is in a file, a reader returns good events or raises `DataError`: never another exception, never a hang."""
+"""Whatever is in a file, a reader returns good events or raises `DataError`: never another exception, never a hang.
+
+`make torture` tries many more mutations of the same kinds.
+"""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -85,26 +88,26 @@ def fuzz(parse: Parser, data: bytes, n: int, side: int, seed: int = 0) -> None:
 
 
 def test_mutated_aedat_recordings(dvs_events: Events) -> None:
-    fuzz(parse_aedat, encode_aedat(dvs_events, comments=("a line", "another")), 20_000, 128)
+    fuzz(parse_aedat, encode_aedat(dvs_events, comments=("a line", "another")), 2_000, 128)
 
 
 def test_mutated_aedat_1_recordings(dvs_events: Events) -> None:
     records = np.empty(len(dvs_events), dtype=[("address", ">u2"), ("time", ">u4")])
     records["address"] = (dvs_events["y"].astype(int) << 8) | (dvs_events["x"].astype(int) << 1)
     records["time"] = dvs_events["t"]
-    fuzz(parse_aedat, records.tobytes(), 10_000, 128)
+    fuzz(parse_aedat, records.tobytes(), 1_000, 128)
 
 
 def test_mutated_nmnist_recordings(nmnist_events: Events) -> None:
-    fuzz(parse_nmnist, encode_nmnist(nmnist_events), 20_000, 34)
+    fuzz(parse_nmnist, encode_nmnist(nmnist_events), 2_000, 34)
 
 
 def test_mutated_real_recordings(real_data: Path) -> None:
     for i, file in enumerate(sorted((real_data / "mnist-dvs").rglob("*.aedat"))[:5]):
-        fuzz(parse_aedat, file.read_bytes()[: 216 + 8 * 400], 2_000, 128, seed=i)
-        fuzz(parse_aedat, file.read_bytes(), 100, 128, seed=i)
+        fuzz(parse_aedat, file.read_bytes()[: 216 + 8 * 400], 200, 128, seed=i)
+        fuzz(parse_aedat, file.read_bytes(), 20, 128, seed=i)
     for i, file in enumerate(sorted((real_data / "n-mnist").rglob("*.bin"))[:5]):
-        fuzz(parse_nmnist, file.read_bytes(), 2_000, 34, seed=i)
+        fuzz(parse_nmnist, file.read_bytes(), 200, 34, seed=i)
 
 
 @pytest.mark.parametrize("suffix", [".aedat", ".bin"])
@@ -123,7 +126,7 @@ def test_mutated_files_on_disk_through_reader_and_binning(
                 assert choices.bin(read_recording(file)).shape == (choices.n_steps, choices.n_inputs)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.binary(max_size=100).map(lambda tail: b"#!AER-DAT2.0\r\n" + tail)))
 def test_arbitrary_bytes(data: bytes) -> None:
     check(lambda: parse_aedat(data, "fuzzed"), 128)

@@ -2,6 +2,7 @@
 
 import subprocess
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -73,8 +74,7 @@ def check(model: Model, folder, n: int = 3, flags=None) -> None:
 
 
 @needs_gcc
-@pytest.mark.parametrize("decoder", ["per-step", "likelihood", "vote"])
-@pytest.mark.parametrize("filters", FILTERS)
+@pytest.mark.parametrize(("filters", "decoder"), list(zip(FILTERS, cycle(["per-step", "likelihood", "vote"]))))
 def test_filters_and_decoders(filters, decoder, tmp_path):
     network = gemsnn.Network(graph("full"), *FILTERS[filters], circuits=CIRCUITS["winner-take-all"])
     check(model_of(network, decoder), tmp_path)

@@ -40,7 +40,7 @@ def test_spike_patterns_are_judged_by_their_log_likelihood_however_few():
 
 def test_few_validation_examples_neither_stop_a_run_nor_choose_its_model(tmp_path):
     with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
-        trainer = trainer_of(toy.config(rule={"learning_rate": 0}, epochs=None), data)
+        trainer = trainer_of(toy.config(rule={"learning_rate": 0}, epochs=None, eval_every=200 * toy.N_STEPS), data)
         trainer.run()
     assert not trainer.stopped_early
     assert trainer.state.progress.best == trainer.state.progress.last

@@ -1,6 +1,7 @@
 """Files that are whole, with a checksum that fits, and make no sense: refused before anything is done with them."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import toy
 
 from gemsnn import CheckpointError, GemsnnError
 from gemsnn.common.sealed import seal
+from gemsnn.events import open_prepared
 from gemsnn.training import RunDirectory, load_model, train
 from gemsnn.training import checkpoints as checkpoint_format
 from gemsnn.training import model as model_format
@@ -19,12 +21,24 @@ def config():
     return toy.config(average_last=0.9)
 
 
+@pytest.fixture(scope="module")
+def runs(config, data_file, tmp_path_factory):
+    """A run that was stopped after 25 examples, 20 of which were followed by evaluations; and one that is finished."""
+    folder, stop = tmp_path_factory.mktemp("runs"), iter([False] * 27 + [True])
+    with open_prepared(data_file) as data:
+        train(config, data, folder / "stopped", stop=lambda: next(stop))
+        train(config, data, folder / "finished")
+    return folder
+
+
 @pytest.fixture
-def stopped(config, data, tmp_path):
-    """A run that was stopped after 25 examples, 20 of which were followed by evaluations."""
-    stop = iter([False] * 27 + [True])
-    train(config, data, tmp_path / "run", stop=lambda: next(stop))
-    return RunDirectory(tmp_path / "run")
+def stopped(runs, tmp_path):
+    return RunDirectory(shutil.copytree(runs / "stopped", tmp_path / "run"))
+
+
+@pytest.fixture
+def finished(runs, tmp_path):
+    return RunDirectory(shutil.copytree(runs / "finished", tmp_path / "run"))
 
 
 def rewritten(path, kind, change):
@@ -98,12 +112,11 @@ def test_a_checkpoint_that_makes_no_sense_is_refused_and_nothing_is_changed(conf
     }
 
 
-def test_a_checkpoint_that_was_only_signed_anew_goes_on_to_the_same_bits(config, data, stopped, tmp_path):
+def test_a_checkpoint_that_was_only_signed_anew_goes_on_to_the_same_bits(config, data, stopped, runs):
     for path in stopped.checkpoints.paths():
         rewritten(path, checkpoint_format, as_is)
     train(config, data, stopped.path, resume=True)
-    train(config, data, tmp_path / "untouched")
-    assert toy.results(stopped.path) == toy.results(tmp_path / "untouched")
+    assert toy.results(stopped.path) == toy.results(runs / "finished")
 
 
 @pytest.mark.parametrize(
@@ -142,19 +155,13 @@ def test_so_is_one_with_an_array_that_does_not_fit(stopped, name, change):
         load_model(path)
 
 
-def finished(config, data, directory):
-    train(config, data, directory)
-    return RunDirectory(directory)
-
-
 @pytest.mark.parametrize(
     "change", [{"final": None}, {"version": "2"}, {"communication": 3}, {"best": {}}, {"config": 0}, {"version": None}]
 )
-def test_a_summary_that_makes_no_sense_is_refused(config, data, tmp_path, change):
-    run = finished(config, data, tmp_path / "run")
-    run.summary.write_bytes(seal({**run.read_summary(), **change}))
+def test_a_summary_that_makes_no_sense_is_refused(finished, change):
+    finished.summary.write_bytes(seal({**finished.read_summary(), **change}))
     with pytest.raises(CheckpointError, match=r"summary\.json: cannot be believed"):
-        run.read_summary()
+        finished.read_summary()
 
 
 @pytest.mark.parametrize("line", [b"{}", b"[]", b"7", b"{", b"[" * 100_000, b'{"position": NaN}', b"\xff", b""])
@@ -164,12 +171,11 @@ def test_a_line_of_metrics_that_makes_no_sense_is_refused_with_its_number(stoppe
         stopped.read_metrics()
 
 
-def test_a_best_model_that_was_lost_is_not_replaced_by_another(config, data, tmp_path):
-    run = finished(config, data, tmp_path / "run")
-    run.model_path("best").unlink()
+def test_a_best_model_that_was_lost_is_not_replaced_by_another(finished):
+    finished.model_path("best").unlink()
     with pytest.raises(CheckpointError, match=r"best\.safetensors: the run's best model is missing; put it back"):
-        run.load_model()
-    assert run.load_model("final").n_steps == toy.N_STEPS
+        finished.load_model()
+    assert finished.load_model("final").n_steps == toy.N_STEPS
 
 
 def test_a_run_whose_best_model_was_lost_is_not_resumed_as_if_nothing_had_happened(config, data, stopped):

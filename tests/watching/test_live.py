@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 import threading
+from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
@@ -37,19 +38,29 @@ def served(model):
         yield server, model.predict_anytime([inputs])[0], inputs
 
 
+@contextmanager
+def asked(server, path, host=None):
+    """The response to a request; the connection is closed in the end."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)) as connection:
+        connection.request("GET", path, headers={} if host is None else {"Host": host})
+        with connection.getresponse() as answer:
+            yield answer
+
+
 def ask(server, path, host=None):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
-    connection.request("GET", path, headers={} if host is None else {"Host": host})
-    return connection.getresponse()
+    """Status and content of the response to a request."""
+    with asked(server, path, host) as answer:
+        return answer.status, answer.read()
 
 
 def told(server, last="end"):
     """Everything that a listener hears until then."""
-    answer, heard = ask(server, "/events"), []
-    while not heard or heard[-1][0] != last:
-        line = answer.readline().decode()
-        if line.startswith("event: "):
-            heard.append((line[7:].strip(), json.loads(answer.readline().decode()[6:])))
+    heard = []
+    with asked(server, "/events") as answer:
+        while not heard or heard[-1][0] != last:
+            line = answer.readline().decode()
+            if line.startswith("event: "):
+                heard.append((line[7:].strip(), json.loads(answer.readline().decode()[6:])))
     return heard
 
 
@@ -68,10 +79,10 @@ def test_who_comes_late_hears_everything_since_the_recording_began(served):
 
 def test_it_is_there_for_this_machine_only(served):
     server = served[0]
-    assert ask(server, "/").status == 200
-    assert ask(server, "/", host=f"localhost:{server.port}").status == 200
-    assert ask(server, "/", host="elsewhere.example").status == 403
-    assert ask(server, "/etc/passwd").status == 404
+    assert ask(server, "/")[0] == 200
+    assert ask(server, "/", host=f"localhost:{server.port}")[0] == 200
+    assert ask(server, "/", host="elsewhere.example")[0] == 403
+    assert ask(server, "/etc/passwd")[0] == 404
     others = {entry[4][0] for entry in socket.getaddrinfo(socket.gethostname(), None)} - {"127.0.0.1", "::1"}
     for address in others:
         with pytest.raises((ConnectionRefusedError, TimeoutError)):
@@ -133,8 +144,8 @@ def test_the_page_follows_the_stream(model):
 def test_a_listener_that_went_away_and_one_that_comes_late_disturb_nobody(model):
     events = events_of(made_up_spikes(5))
     with LiveServer("page") as server:
-        gone = ask(server, "/events")
-        gone.close()
+        with asked(server, "/events"):
+            pass  # goes away
         live = model.stream()
         show(server, model, live, [events, None, events], "two", again=False)
         heard = told(server)
@@ -187,11 +198,11 @@ def test_rude_and_silent_clients_lock_nobody_out_and_leave_no_traces(capfd):
             rude(server, b"GET /" + b"a" * 70_000)
         silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
         own = set(threading.enumerate()) - others
-        assert ask(server, "/").read() == page.encode()
+        assert ask(server, "/") == (200, page.encode())
         assert len(own) <= 64 + 10
         for client in silent:
             client.close()
-        assert ask(server, "/").read() == page.encode()
+        assert ask(server, "/") == (200, page.encode())
     told = capfd.readouterr()
     assert (told.out, told.err) == ("", "")
 

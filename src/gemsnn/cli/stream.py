@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,7 +73,7 @@ def stream(
             f"{run}: {how.name} decoder, {counted(how.compartments, 'compartment')}; {_told(source, coming)}",
             error=True,
         )
-        _leave_garbage_alone()
+        open_things.enter_context(_without_garbage_collection())
         try:
             _print_answers(live, coming, live_source, brief, as_json)
         except KeyboardInterrupt:
@@ -115,13 +115,21 @@ def _told(source: str, coming: Any) -> str:
     return f"listening on UDP port {coming.port}" if source.startswith("udp:") else f"playing {source}"
 
 
-def _leave_garbage_alone() -> None:
-    """From here on nothing makes circles of garbage, and nobody shall stop the stream to look for some."""
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """The stream makes no reference cycles; looking for some would only interrupt it."""
     import gc
 
+    was_enabled = gc.isenabled()
     gc.collect()
     gc.freeze()
     gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()
 
 
 def _print_answers(live: Any, coming: Iterable[Any], again: bool, brief: bool, as_json: bool) -> None:

@@ -83,26 +83,43 @@ def _write_biases(w: Arrays, all_populations: Any, n_populations: int) -> None:
 
 
 @jit()
-def spikes_by_source(bits: Any, size: int, K: int, first: int, last: int, active: Any) -> tuple[Any, Any]:
-    """The positions from ``first`` to ``last`` - 1 at which sources spike, source by source, counted from ``first``.
+def count_spikes(bits: Any, first: int, last: int, active: Any, start: Any) -> int:
+    """Where the spikes of each source begin in a list source by source, in ``start`` (K, size + 1), which holds zeros.
 
-    Those of source j in compartment k are when[start[k, j] : start[k, j + 1]].
+    Of the positions from ``first`` to ``last`` - 1; returns how many spikes there are.
     """
-    start, total = np.zeros((K, size + 1), dtype=np.intp), 0
+    K, total = start.shape[0], 0
     for k in range(K):
         for position in range(first, last):
             for source in range(list_active(bits, position * K + k, active)):
                 start[k, active[source] + 1] += 1
-        for j in range(size + 1):
+        for j in range(start.shape[1]):
             total += start[k, j]
             start[k, j] = total
-    following, when = start.copy(), np.empty(total, dtype=np.int32)
+    return total
+
+
+@jit()
+def list_spikes(bits: Any, first: int, last: int, active: Any, start: Any, when: Any) -> None:
+    """The positions at which sources spike, counted from ``first``: when[start[k, j] : start[k, j + 1]] of source j."""
+    K, following = start.shape[0], start.copy()
     for k in range(K):
         for position in range(first, last):
             for source in range(list_active(bits, position * K + k, active)):
                 j = active[source]
                 when[following[k, j]] = position - first
                 following[k, j] += 1
+
+
+def spikes_by_source(bits: Any, size: int, K: int, first: int, last: int, active: Any) -> tuple[Any, Any]:
+    """The positions from ``first`` to ``last`` - 1 at which sources spike, source by source, counted from ``first``.
+
+    Those of source j in compartment k are when[start[k, j] : start[k, j + 1]]. The arrays are made here, because Numba
+    calls Python to return an array, and Ctrl-C during that call becomes a SystemError.
+    """
+    start = np.zeros((K, size + 1), dtype=np.intp)
+    when = np.empty(count_spikes(bits, first, last, active, start), dtype=np.int32)
+    list_spikes(bits, first, last, active, start, when)
     return start, when
 
 
