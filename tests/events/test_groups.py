@@ -80,7 +80,7 @@ def test_a_table_may_say_which_group(folder: Path, tmp_path: Path):
 
 def test_what_does_not_name_a_group_is_refused(folder: Path):
     inventory = find_folder(folder, sensor_size=(4, 4))
-    with pytest.raises(DataError, match=r"clap/anna_0\.csv: --group person\\d does not occur"):
+    with pytest.raises(DataError, match=r"clap/anna_0\.csv: --group person\\d does not match"):
         grouped(inventory, r"person\d")
     with pytest.raises(ConfigError, match="not a regular expression"):
         grouped(inventory, "(")

@@ -237,7 +237,7 @@ def simulate(
     Example: gemsnn data simulate --out digits.h5 --digits 0,1,2 --per-class 400 100
     """
     from gemsnn.events import Variation
-    from gemsnn.events.cameras import CAMERAS
+    from gemsnn.events.calibration import CAMERAS
     from gemsnn.events.simulated import simulate_prepared
     from gemsnn.model.checks import one_of
 

@@ -1,4 +1,4 @@
-"""Which recordings belong together: of one person, one day, one trial. Held out are then whole groups."""
+"""Groups of recordings, such as those of one person, day or trial, which are held out as a whole."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gemsnn.events.datasets.inventory import Inventory
 
 
 def grouped(inventory: Inventory, by: str) -> Inventory:
-    """The inventory with the group of every recording.
+    """The inventory, with a group for every recording.
 
     Parameters
     ----------
     by
-        A regular expression that is searched for in each recording's name, its path inside the folder: its first
-        parentheses, or all of it, is the group. Or the path of a table (.csv): one line NAME,GROUP per recording.
+        A regular expression, searched for in each recording's path inside the folder: its first parenthesised part,
+        or the whole match, is the recording's group. Or a table (.csv) with a line NAME,GROUP per recording.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def _from_names(expression: str) -> Callable[[str], str]:
         found = pattern.search(name)
         group = None if found is None else found[1] if pattern.groups else found[0]
         if not group:
-            raise DataError(f"{name}: --group {expression} does not occur in this name, so its group is not known")
+            raise DataError(f"{name}: --group {expression} does not match this name, so its group is unknown")
         return group
 
     return group_of
