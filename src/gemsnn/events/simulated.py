@@ -1,6 +1,5 @@
 """Data sets of simulated recordings of MNIST digits, as a prepared file or as `.aedat` files."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.common.seeds import words
+from gemsnn.common.threads import usable_threads
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.aedat import SIMULATED_LINE, write_aedat
 from gemsnn.events.binning import Preprocessing
@@ -121,7 +121,7 @@ Result = TypeVar("Result")
 
 def in_order(jobs: Iterable[JobType], run: Callable[[JobType], Result], workers: int | None = None) -> Iterator[Result]:
     """The results of jobs that run in parallel, in the order of the jobs, with bounded memory."""
-    n_workers = (os.cpu_count() or 1) if workers is None else workers
+    n_workers = usable_threads(workers)
     if n_workers < 1:
         raise ConfigError(f"{workers} workers: at least one is needed")
     # The kernel releases the GIL; a short queue bounds the memory and keeps the order.

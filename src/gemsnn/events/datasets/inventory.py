@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -118,11 +119,65 @@ def entries(folder: Path) -> list[Path]:
         raise DataError(f"{folder}: cannot be listed: {error.strerror or error}") from None
 
 
-def numbered(folder: Path, pattern: re.Pattern[str], unread: list[Unread]) -> list[tuple[int, Path]]:
+def digit_inventory(
+    dataset: str,
+    folder: str | PathLike[str],
+    classes: Sequence[int],
+    preprocessing: Preprocessing,
+    *,
+    places: Callable[[int], Sequence[str]],
+    file_name: Callable[[int], str],
+    example: Callable[[int], str],
+    split: Callable[[str, int], SplitName],
+    read: Callable[[Path], Events],
+    last_number: int = 0,
+    details: dict[str, object] | None = None,
+) -> Inventory:
+    """Find the numbered recordings of a data set of digits.
+
+    Parameters
+    ----------
+    places
+        The folders of a digit, relative to `folder`.
+    file_name
+        A regular expression for the file names of a digit, with the number in parentheses.
+    example
+        The path of a recording of a digit, for messages.
+    split
+        The official split of a recording, from its place and number.
+    last_number
+        The number of recordings of each digit, if known; used to list those that are missing.
+    """
+    root, wanted = check_folder(folder), check_digits(classes)
+    recordings, missing, unread = list[Recording](), dict[Label, str](), list[Unread]()
+    for digit in wanted:
+        gaps = []
+        for place in places(digit):
+            found = _numbered(root / place, file_name(digit), unread)
+            recordings += [
+                Recording(f"{place}/{path.name}", digit, split(place, number), partial(read, path), path)
+                for number, path in found
+            ]
+            absent = set(range(1, last_number + 1)) - {number for number, _ in found}
+            if not found:
+                gaps.append(f"no {place}/*{Path(example(digit)).suffix}")
+            elif absent:
+                gaps.append(f"recordings {ranges(absent)}")
+        if gaps:
+            missing[digit] = "; ".join(gaps)
+    if not recordings:
+        raise DataError(
+            f"{root}: no {dataset.upper()} recordings of digits {ranges(wanted)}; they should be at "
+            f"{example(wanted[0])} and so on. {contents(root)}"
+        )
+    return Inventory(dataset, root, wanted, tuple(recordings), preprocessing, missing, details or {}, tuple(unread))
+
+
+def _numbered(folder: Path, file_name: str, unread: list[Unread]) -> list[tuple[int, Path]]:
     """Number and path of the files whose names match, in order of the number; others are added to `unread`."""
     found: list[tuple[int, Path]] = []
     for path in entries(folder) if folder.is_dir() else []:
-        if match := pattern.fullmatch(path.name):
+        if match := re.fullmatch(file_name, path.name):
             found.append((int(match[1]), path))
         else:
             unread.append(Unread(path, unreadable(path) or "not a file name of this data set"))

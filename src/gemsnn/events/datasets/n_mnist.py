@@ -1,25 +1,11 @@
 """N-MNIST, in the layout of its archives."""
 
-import re
 from collections.abc import Sequence
-from functools import partial
 from os import PathLike
 
-from gemsnn.errors import DataError
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.datasets.inventory import (
-    ALL_DIGITS,
-    Inventory,
-    Recording,
-    Unread,
-    check_digits,
-    check_folder,
-    contents,
-    numbered,
-    ranges,
-)
+from gemsnn.events.datasets.inventory import ALL_DIGITS, Inventory, digit_inventory
 from gemsnn.events.nmnist import read_nmnist
-from gemsnn.events.prepared import SPLITS, Label
 
 
 def nmnist_preprocessing() -> Preprocessing:
@@ -33,26 +19,14 @@ def nmnist_preprocessing() -> Preprocessing:
 
 def find_nmnist(folder: str | PathLike[str], classes: Sequence[int] = ALL_DIGITS) -> Inventory:
     """Find the recordings `Train/D/*.bin` and `Test/D/*.bin`."""
-    root, wanted = check_folder(folder), check_digits(classes)
-    recordings: list[Recording] = []
-    missing: dict[Label, str] = {}
-    unread: list[Unread] = []
-    pattern = re.compile(r"(\d+)\.bin")
-    for digit in wanted:
-        gaps = []
-        for split in SPLITS:
-            place = f"{split.capitalize()}/{digit}"
-            found = numbered(root / place, pattern, unread)
-            recordings += [
-                Recording(f"{place}/{path.name}", digit, split, partial(read_nmnist, path), path) for _, path in found
-            ]
-            if not found:
-                gaps.append(f"no {place}/*.bin")
-        if gaps:
-            missing[digit] = "; ".join(gaps)
-    if not recordings:
-        raise DataError(
-            f"{root}: no N-MNIST recordings of digits {ranges(wanted)}; they should be at Train/{wanted[0]}/*.bin "
-            f"and so on. {contents(root)}"
-        )
-    return Inventory("n-mnist", root, wanted, tuple(recordings), nmnist_preprocessing(), missing, {}, tuple(unread))
+    return digit_inventory(
+        "n-mnist",
+        folder,
+        classes,
+        nmnist_preprocessing(),
+        places=lambda digit: (f"Train/{digit}", f"Test/{digit}"),
+        file_name=lambda digit: r"(\d+)\.bin",
+        example=lambda digit: f"Train/{digit}/00001.bin",
+        split=lambda place, number: "train" if place.startswith("Train") else "test",
+        read=read_nmnist,
+    )
