@@ -14,7 +14,7 @@ from gemsnn.cli.app import app
 from gemsnn.common.splits import group_share
 from gemsnn.events import import_recordings, open_prepared, write_prepared
 from gemsnn.events.datasets import find_folder
-from gemsnn.events.groups import grouped
+from gemsnn.events.importing import grouped
 from gemsnn.training import ArrayData, ArrayExamples, Partition, TrainingConfig
 from gemsnn.training.calibration import held_out
 from gemsnn.training.from_settings import partition_of

@@ -588,7 +588,7 @@ def test_recordings_of_ones_own_are_binned_and_keep_their_polarities(
             assert len(set(data.train.lengths.tolist())) > 1
             with pytest.raises(ShapeError, match="read them one by one"):
                 data.train.read([0, 2])
-    with pytest.raises(DataError, match="give its preprocessing"):
+    with pytest.raises(DataError, match="give their preprocessing"):
         write_prepared(tmp_path / "a.h5", recordings, [0, 1, 0, 1])
 
 

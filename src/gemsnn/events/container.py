@@ -159,8 +159,8 @@ def _dataset(file: h5py.File, name: str, shape: tuple[int, ...], dtype: np.dtype
     choices.set_obj_track_times(False)  # no time stamps: equal content gives equal bytes
     space = h5py.h5s.create_simple(shape) if shape else h5py.h5s.create(h5py.h5s.SCALAR)
     group, _, last = name.rpartition("/")
-    place = file.require_group(group) if group else file
-    return h5py.h5d.create(place.id, last.encode(), h5py.h5t.py_create(dtype), space, choices)
+    parent = file.require_group(group) if group else file
+    return h5py.h5d.create(parent.id, last.encode(), h5py.h5t.py_create(dtype), space, choices)
 
 
 def _add_array(file: h5py.File, name: str, array: NDArray[Any]) -> int:

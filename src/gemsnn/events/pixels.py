@@ -101,7 +101,7 @@ def watch(
                 end = frame_us[k + 1]
                 if k == 0:
                     voltage = target
-                    # Where between its thresholds a pixel stands when the recording begins is chance.
+                    # Where the voltage starts between the two thresholds is random.
                     reference = target + rng.uniform(-up, down)
                     ready = now
                     continue

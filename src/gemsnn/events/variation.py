@@ -1,4 +1,4 @@
-"""What differs from one recording to the next in the world: each simulated recording gets a camera and a scene anew.
+"""Random variation of camera and scene between simulated recordings, as it occurs between real ones.
 
 A network that has seen one specimen of a camera, one path and one contrast may learn these by heart. Drawn anew for
 every recording, they are noise to it. What that brings on real recordings: docs/reality.md.

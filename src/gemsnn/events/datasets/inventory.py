@@ -30,7 +30,7 @@ class Recording:
     path: Path | None = None
     """Its file, if it has a separate one."""
     group: str | None = None
-    """Such as the person recorded, if known; see `gemsnn.events.groups.grouped`."""
+    """Such as the person recorded, if known; see `gemsnn.events.importing.grouped`."""
 
 
 class Unread(NamedTuple):
@@ -125,7 +125,7 @@ def digit_inventory(
     classes: Sequence[int],
     preprocessing: Preprocessing,
     *,
-    places: Callable[[int], Sequence[str]],
+    folders: Callable[[int], Sequence[str]],
     file_name: Callable[[int], str],
     example: Callable[[int], str],
     split: Callable[[str, int], SplitName],
@@ -137,14 +137,14 @@ def digit_inventory(
 
     Parameters
     ----------
-    places
+    folders
         The folders of a digit, relative to `folder`.
     file_name
         A regular expression for the file names of a digit, with the number in parentheses.
     example
         The path of a recording of a digit, for messages.
     split
-        The official split of a recording, from its place and number.
+        The official split of a recording, from its folder and number.
     last_number
         The number of recordings of each digit, if known; used to list those that are missing.
     """
@@ -152,15 +152,15 @@ def digit_inventory(
     recordings, missing, unread = list[Recording](), dict[Label, str](), list[Unread]()
     for digit in wanted:
         gaps = []
-        for place in places(digit):
-            found = _numbered(root / place, file_name(digit), unread)
+        for subfolder in folders(digit):
+            found = _numbered(root / subfolder, file_name(digit), unread)
             recordings += [
-                Recording(f"{place}/{path.name}", digit, split(place, number), partial(read, path), path)
+                Recording(f"{subfolder}/{path.name}", digit, split(subfolder, number), partial(read, path), path)
                 for number, path in found
             ]
             absent = set(range(1, last_number + 1)) - {number for number, _ in found}
             if not found:
-                gaps.append(f"no {place}/*{Path(example(digit)).suffix}")
+                gaps.append(f"no {subfolder}/*{Path(example(digit)).suffix}")
             elif absent:
                 gaps.append(f"recordings {ranges(absent)}")
         if gaps:

@@ -24,9 +24,9 @@ def find_nmnist(folder: str | PathLike[str], classes: Sequence[int] = ALL_DIGITS
         folder,
         classes,
         nmnist_preprocessing(),
-        places=lambda digit: (f"Train/{digit}", f"Test/{digit}"),
+        folders=lambda digit: (f"Train/{digit}", f"Test/{digit}"),
         file_name=lambda digit: r"(\d+)\.bin",
         example=lambda digit: f"Train/{digit}/00001.bin",
-        split=lambda place, number: "train" if place.startswith("Train") else "test",
+        split=lambda subfolder, number: "train" if subfolder.startswith("Train") else "test",
         read=read_nmnist,
     )

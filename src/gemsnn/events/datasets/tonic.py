@@ -45,8 +45,8 @@ def find_tonic(
         for i, target in enumerate(_targets(dataset)):
             label = named.get(target, target)
             if classes is None or label in classes:
-                place = f"{name} {i}" if split is None else f"{name} {split} {i}"
-                recordings.append(Recording(place, label, split, partial(_read, dataset, i, place)))
+                title = f"{name} {i}" if split is None else f"{name} {split} {i}"
+                recordings.append(Recording(title, label, split, partial(_read, dataset, i, title)))
     if not recordings:
         raise DataError(
             f"tonic:{name} in {folder}: no recordings" + ("" if classes is None else f" of {list(classes)}")
