@@ -281,7 +281,7 @@ def test_a_folder_of_recordings_in_text_becomes_a_prepared_file_and_guesses_are_
     arguments = ("data", "import", "folder", tmp_path / "raw", "--out", tmp_path / "a.h5", "--bin-ms", 5)
     code, _, error = here(*arguments)
     assert code == 2
-    assert "give it with --sensor COLUMNS ROWS (this recording needs at least 8 6)" in error
+    assert "give it with --sensor COLUMNS ROWS (at least 8 6 for this recording)" in error
     code, out, error = here(
         *arguments, "--sensor", 8, 6, "--polarity", "separate", "--downsample", 2, "--test-fraction", 0.4
     )

@@ -162,7 +162,7 @@ def import_(
     if split is _Split.AUTO and recorded["split"]["kind"] == "stratified":
         share = f"{100 * test_fraction:g} %"
         if "groups" in recorded["split"]:
-            share = f"{counted(recorded['split']['groups'], 'whole group')} with about {share}"
+            share = f"about {share} ({counted(recorded['split']['groups'], 'whole group')})"
         say(f"No official split has training and test recordings of each class: {share} were drawn, seed {seed}.")
     say(f"wrote {out}")
 

@@ -129,17 +129,11 @@ class Split:
         self.lengths: NDArray[np.int64] = tables["length"]
         """(n,) time steps of each example."""
         n = len(self.lengths)
-        if tables["name"].shape != (n,) or tables["name"].dtype.kind != "S":
-            raise ValueError(f"the {name} names are not strings")
-        self.names: tuple[str, ...] = tuple(raw.decode() for raw in tables["name"].tolist())
+        self.names: tuple[str, ...] = tuple(self._strings(tables["name"]))
         """Origin of each example."""
-        self.groups: NDArray[np.str_] | None = None
+        groups = reader.tables.get(f"{name}/group")
+        self.groups: NDArray[np.str_] | None = None if groups is None else np.array(self._strings(groups), np.str_)
         """(n,) names of the examples' groups, if there are groups."""
-        raw_groups = reader.tables.get(f"{name}/group")
-        if raw_groups is not None:
-            if raw_groups.shape != (n,) or raw_groups.dtype.kind != "S":
-                raise ValueError(f"the {name} groups are not strings")
-            self.groups = np.array([raw.decode() for raw in raw_groups.tolist()], dtype=np.str_)
         self.labels: Any = None if content.desired == "pattern" else reader.tables[f"{name}/label"]
         """(n,) class indices; (n, C) 0/1 if examples can have several labels; None if targets are spike patterns."""
         if any(tables[key].shape != (n,) or tables[key].dtype != np.int64 for key in _NUMBERS):
@@ -154,6 +148,11 @@ class Split:
         if n and not 0 < self.lengths.min() <= self.lengths.max() < MOST_STEPS:
             raise ValueError(f"{name} lengths are out of range")
         self._check_labels(n)
+
+    def _strings(self, table: NDArray[Any]) -> list[str]:
+        if table.shape != (len(self),) or table.dtype.kind != "S":
+            raise ValueError(f"{self.name} names or groups are not strings")
+        return [raw.decode() for raw in table.tolist()]
 
     def _check_labels(self, n: int) -> None:
         labels, n_classes = self.labels, len(self._content.classes)
