@@ -149,8 +149,8 @@ X, Y = toy.examples(4)
         ([X[0], X[1]], DataError, "item 0 of the data set: must be a pair .* got ndarray"),
         ([(X[0], 1), (X[1], 0, 3)], DataError, "item 1 of the data set: must be a pair .* got 3 values"),
         ([(X[0], 1), (X[1], 0.5)], DataError, "item 1 of the data set: its label must be an integer or a string"),
-        ([(X[0], [1, 0])], DataError, "use gemsnn.events.write_prepared with targets or labels"),
-        ([(X[0], 1), (2 * X[1].astype(int), 0)], DataError, "item 1 .* counts of events, .* give frames > 0"),
+        ([(X[0], [1, 0])], DataError, "use gemsnn.events.write_prepared with targets or y"),
+        ([(X[0], 1), (2 * X[1].astype(int), 0)], DataError, "item 1 .* counts of events, .* return frames > 0"),
         ([(X[0], 1), (X[1][0], 0)], ShapeError, r"item 1 of the data set: has shape \(12,\)"),
         (
             [(X[0], 1), (X[1][:, :5], 0)],

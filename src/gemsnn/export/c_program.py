@@ -101,7 +101,7 @@ def _check(model: Model, decoder: Decoder) -> None:
     """Refuse models that the C program does not support."""
     network = model.network
     if not model.classes:
-        raise ConfigError("this model was trained on spike patterns: only models with classes can be exported to C")
+        raise ConfigError("this model was trained on spike patterns: it has no classes, so it cannot be exported to C")
     if model.about.get("several_labels"):
         raise ConfigError("this model predicts several labels; only models with one class per example can be exported")
     if network.n_inputs == 0:
