@@ -14,51 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from gemsnn.events import find_nmnist, nmnist_preprocessing
-from gemsnn.events.dvs import DVS, Saccade
+from gemsnn.events import DVS, find_nmnist, nmnist_preprocessing
+from gemsnn.events.calibration import N_MNIST
 from gemsnn.events.records import Events
 from gemsnn.events.simulated import mnist_images
 from gemsnn.events.simulator import simulate_recording
 
-START = DVS(
-    scale=1.05,
-    stretch=1.0,
-    # Where the events of all digits have their middle, moment by moment, is where the picture is.
-    centre_row=17.2,
-    centre_column=17.0,
-    row_swing=0.0,
-    column_swing=0.0,
-    period=0.3,
-    row_turn=0.0,
-    column_turn=0.0,
-    start_jitter=0.0,
-    saccades=(Saccade(0.005, 0.085, 3.3, -0.5), Saccade(0.105, 0.19, -1.7, 2.8), Saccade(0.22, 0.295, -1.7, -2.4)),
-    # The picture stands still and the camera moves: light changes as finely as we care to compute it.
-    frame_rate=500.0,
-    animation_rate=500.0,
-    animation_jitter=0.0,
-    edge_level=0.5,
-    edge_gain=4.0,
-    blur=0.6,
-    dark=0.15,
-    threshold_on=0.25,
-    threshold_off=0.28,
-    threshold_mismatch=0.3,
-    threshold_noise=0.2,
-    tau_on_us=4000.0,
-    tau_off_us=4000.0,
-    refractory_us=1000.0,
-    refractory_mismatch=0.2,
-    noise_rate=0.3,
-    noise_spread=1.0,
-    noise_on_share=0.5,
-    duration=0.306,
-    duration_spread=0.005,
-    duration_least=0.29,
-    duration_most=0.315,
-    sensor=34,
-    inverted=True,
-    upright=True,
+# The path is not fitted: the centre of the events of all digits over time is the position of the picture. The picture
+# stands still and the camera moves, so the light changes with every frame of the simulation.
+START = N_MNIST.model_copy(
+    update={
+        "scale": 1.05,
+        "edge_gain": 4.0,
+        "blur": 0.6,
+        "dark": 0.15,
+        "threshold_on": 0.25,
+        "threshold_off": 0.28,
+        "threshold_mismatch": 0.3,
+        "tau_on_us": 4000.0,
+        "tau_off_us": 4000.0,
+        "refractory_us": 1000.0,
+        "noise_rate": 0.3,
+    }
 )
 POSITIVE = (
     *("scale", "blur", "dark", "threshold_on", "threshold_off", "tau_on_us", "tau_off_us", "refractory_us"),

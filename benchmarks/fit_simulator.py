@@ -1,4 +1,4 @@
-"""Fit the DVS simulator to real MNIST-DVS zeros, and print the constants for gemsnn/events/calibration.py.
+"""Fit the DVS simulator to real MNIST-DVS zeros, and print the constants for gemsnn/events/dvs.py.
 
     python benchmarks/fit_simulator.py --real DIR
 

@@ -25,7 +25,7 @@ def test_a_folder_of_pictures_becomes_a_prepared_file(gemsnn, pictures, tmp_path
     code, told, err = gemsnn("data", "simulate", "--images", pictures, "--out", out, "--takes", 2, "--vary")
     assert code == 0, err
     told = " ".join(told.split())
-    assert "1 .txt is not read: no PNG or JPEG picture (flat/notes.txt)" in told
+    assert "not read: 1 .txt: not a PNG or JPEG picture (flat/notes.txt)" in told
     assert "20 % of each class's pictures were drawn to test on, seed 0." in told
     assert f"wrote {out}: SIMULATED recordings of flat, steep; no camera saw them" in told
     with open_prepared(out) as data:
@@ -59,7 +59,7 @@ def test_a_damaged_picture_stops_or_is_left_out(gemsnn, pictures, tmp_path):
     (pictures / "steep" / "1.jpg").write_bytes(b"nothing")
     code, _, err = gemsnn("data", "simulate", "--images", pictures, "--out", tmp_path / "out.h5")
     assert code == 2
-    assert "1.jpg: cannot be read: no PNG or JPEG picture, or damaged" in " ".join(err.split())
+    assert "1.jpg: cannot be read: not a PNG or JPEG picture, or damaged" in " ".join(err.split())
     code, told, _ = gemsnn("data", "simulate", "--images", pictures, "--out", tmp_path / "out.h5", "--skip-damaged")
     assert code == 0
     assert "left out:" in told

@@ -144,11 +144,11 @@ GOOD = np.zeros((5, 2))
         (lambda: encode.delta_demodulation(np.zeros((5, 3)), 1), ShapeError, "come in pairs"),
         (lambda: encode.delta_demodulation(np.full((5, 2), 2), 1), DataError, "0 or 1"),
         (lambda: encode.delta_demodulation(np.zeros((5, 4)), 1, [1, 2, 3]), ShapeError, "start has shape"),
-        (lambda: encode.rate([0.5, 1.5], 5, seed=0), DataError, r"must lie in \[0, 1\], and runs from 0.5 to 1.5"),
+        (lambda: encode.rate([0.5, 1.5], 5, seed=0), DataError, r"must be in \[0, 1\], but ranges from 0.5 to 1.5"),
         (lambda: encode.rate([0.5], 0, seed=0), ConfigError, "n_steps"),
         (lambda: encode.rate([0.5], 5, seed=-1), ConfigError, "seed"),
         (lambda: encode.rate([0.5], 5, seed=0, highest=0), ConfigError, "highest must be a probability"),
-        (lambda: encode.latency([-0.5], 5), DataError, "values must lie in"),
+        (lambda: encode.latency([-0.5], 5), DataError, "values must be in"),
         (lambda: encode.latency([0.5], 1), ConfigError, "n_steps"),
         (lambda: encode.latency([0.5], 5, least=1.0), ConfigError, "least"),
         (lambda: encode.ReceptiveFields(1, 1), ConfigError, "two ends of a range"),
@@ -159,7 +159,7 @@ GOOD = np.zeros((5, 2))
         (lambda: encode.ReceptiveFields(-1.7e308, 1.7e308), DataError, r"low has numbers beyond 1e\+100"),
         (lambda: encode.delta_modulation([[-1.7e308], [1.7e308]], 1), DataError, r"beyond 1e\+100; scale it"),
         (lambda: encode.delta_demodulation(np.ones((9, 2)), 1.7e308), ConfigError, r"up to 1e\+100"),
-        (lambda: encode.ReceptiveFields(0, 1, 4).decode(np.zeros(7)), ShapeError, "4 fields per value do not divide"),
+        (lambda: encode.ReceptiveFields(0, 1, 4).decode(np.zeros(7)), ShapeError, "not a multiple of 4 fields"),
     ],
 )
 def test_what_cannot_be_encoded_is_refused_with_what_is_wrong(call, kind, words):

@@ -96,7 +96,7 @@ def test_recordings_of_ones_own_are_given_a_width_too(tmp_path):
         write_prepared(tmp_path / "a.h5", recordings, [0, 1] * 3, preprocessing=choice)
     with open_prepared(tmp_path / "a.h5", expect={"bin_us": 500}):
         pass
-    with pytest.raises(DataError, match="X can be looked at only once"):
+    with pytest.raises(DataError, match="X can be read only once"):
         write_prepared(tmp_path / "b.h5", iter(recordings), [0, 1] * 3, preprocessing=choice)
 
 

@@ -101,9 +101,9 @@ def test_what_cannot_be_cut_is_refused_with_what_to_do(tmp_path):
     write_prepared(tmp_path / "flat.h5", X, [0, 1], split=["train"] * 2)
     write_prepared(tmp_path / "thin.h5", X, [0, 1], split=["train"] * 2, grid=(6, 1))
     out = tmp_path / "out.h5"
-    with pytest.raises(DataError, match=r"flat\.h5: its inputs are on no grid.*say by inputs"):
+    with pytest.raises(DataError, match=r"flat\.h5: its inputs are not on a grid.*give a range of inputs"):
         complete_prepared(tmp_path / "flat.h5", out)
-    with pytest.raises(DataError, match="no two halves"):
+    with pytest.raises(DataError, match="cannot be halved in this direction"):
         complete_prepared(tmp_path / "thin.h5", out, half="right")
     for inputs in ((0, 7), (3, 3), (-1, 2)):
         with pytest.raises(ConfigError, match="has inputs 0 to 5"):

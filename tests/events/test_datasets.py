@@ -23,7 +23,7 @@ def test_folders_are_classes_and_any_format_is_read(tmp_path: Path, dvs_events: 
         (tmp_path / label / "notes.md").write_text("not a recording")
         (tmp_path / label / ".hidden.npy").write_text("nor is this")
     (tmp_path / "readme.txt").write_text("at the root: not a recording")
-    with pytest.raises(DataError, match="does not tell the size of the sensor"):
+    with pytest.raises(DataError, match="does not contain the size of the sensor"):
         find_folder(tmp_path)
     inventory = find_folder(tmp_path, sensor_size=(128, 128))
     assert [(r.label, r.name) for r in inventory.recordings] == [
@@ -54,7 +54,7 @@ def test_folders_train_and_test_are_the_official_split(tmp_path: Path, dvs_event
 
 def test_a_folder_without_recordings_says_where_they_should_be(tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
-    with pytest.raises(DataError, match=r"they should lie at CLASS/NAME .* The folder holds: pictures"):
+    with pytest.raises(DataError, match=r"they should be at CLASS/NAME .* The folder contains: pictures"):
         find_folder(tmp_path)
 
 
@@ -75,7 +75,7 @@ def test_a_validation_folder_is_for_training_or_for_testing_where_there_is_no_te
     expected = {("train/a/1.aedat", "train"), ("Val/a/1.aedat", "train"), ("test/a/1.aedat", "test")}
     assert splits_of(tmp_path / "three") == expected
     assert find_folder(tmp_path / "three").unread_lines() == [
-        "1 (no ending) is not read: a folder beside the splits (other)"
+        "not read: 1 (no ending): a folder beside the splits (other)"
     ]
     make_folders(tmp_path / "two", dvs_events, "train/a", "validation/a")
     assert splits_of(tmp_path / "two") == {("train/a/1.aedat", "train"), ("validation/a/1.aedat", "test")}
@@ -98,12 +98,12 @@ def test_whatever_is_not_read_is_listed_by_ending_and_reason(tmp_path: Path, dvs
     assert inventory.classes == ("cats", "dogs")
     lines = sorted(inventory.unread_lines())
     assert lines == [
-        "1 (no ending) is not read: a folder where recordings should be (cats/day2)",
-        "1 .aedat is not read: a link to nothing (cats/gone.aedat)",
-        "1 .aedat is not read: a pipe or a device, not a file (cats/pipe.aedat)",
-        "1 .txt is not read: in no class's folder (readme.txt)",
-        "2 (no ending) are not read: a folder without a recording, so it is not a class (birds, fish)",
-        "6 .bs2 are not read: no reader for this ending (dogs/0.bs2, dogs/1.bs2, dogs/2.bs2, ...)",
+        "not read: 1 (no ending): a folder where files are expected (cats/day2)",
+        "not read: 1 .aedat: a dangling link (cats/gone.aedat)",
+        "not read: 1 .aedat: a pipe or a device, not a file (cats/pipe.aedat)",
+        "not read: 1 .txt: not in the folder of a class (readme.txt)",
+        "not read: 2 (no ending): a folder without recordings, so not a class (birds, fish)",
+        "not read: 6 .bs2: no reader for this ending (dogs/0.bs2, dogs/1.bs2, dogs/2.bs2, ...)",
     ]
     recorded = import_recordings(inventory, tmp_path / "a.h5", test_fraction=0.5)
     assert sorted(recorded["unread"]) == lines
@@ -121,7 +121,7 @@ def test_the_sensor_is_what_every_recording_says(tmp_path: Path, dvs_events: Eve
     with pytest.raises(DataError, match=r"b/2\.csv: from a sensor of 34 x 34, but .*a/1\.txt from one of 12 x 10"):
         find_folder(tmp_path)
     text("b/2.csv")
-    with pytest.raises(DataError, match=r"2\.csv: does not tell the size of the sensor.*at least 6 7"):
+    with pytest.raises(DataError, match=r"2\.csv: does not contain the size of the sensor.*at least 6 7"):
         find_folder(tmp_path)
     assert find_folder(tmp_path, sensor_size=(64, 64)).preprocessing.sensor_size == (64, 64)
 

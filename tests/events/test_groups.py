@@ -14,7 +14,7 @@ from gemsnn.cli.app import app
 from gemsnn.common.splits import group_share
 from gemsnn.events import import_recordings, open_prepared, write_prepared
 from gemsnn.events.datasets import find_folder
-from gemsnn.events.groups import grouped
+from gemsnn.events.importing import grouped
 from gemsnn.training import ArrayData, ArrayExamples, Partition, TrainingConfig
 from gemsnn.training.calibration import held_out
 from gemsnn.training.from_settings import partition_of
@@ -80,7 +80,7 @@ def test_a_table_may_say_which_group(folder: Path, tmp_path: Path):
 
 def test_what_does_not_name_a_group_is_refused(folder: Path):
     inventory = find_folder(folder, sensor_size=(4, 4))
-    with pytest.raises(DataError, match=r"clap/anna_0\.csv: --group person\\d does not occur"):
+    with pytest.raises(DataError, match=r"clap/anna_0\.csv: --group person\\d does not match"):
         grouped(inventory, r"person\d")
     with pytest.raises(ConfigError, match="not a regular expression"):
         grouped(inventory, "(")

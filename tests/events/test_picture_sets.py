@@ -192,7 +192,7 @@ def test_what_is_no_picture_is_listed(folder):
 
 def test_impossible_pictures_are_refused_by_name_or_left_out(folder, tmp_path):
     (folder / "large" / "1.png").write_bytes(b"no picture")
-    with pytest.raises(DataError, match=r"1\.png: cannot be read: no PNG or JPEG picture, or damaged"):
+    with pytest.raises(DataError, match=r"1\.png: cannot be read: not a PNG or JPEG picture, or damaged"):
         simulate_pictures(folder, tmp_path / "out.h5")
     assert not (tmp_path / "out.h5").exists()
     Image.new("L", (30, 30), 99).save(folder / "small" / "2.png")
@@ -208,14 +208,14 @@ def test_impossible_pictures_are_refused_by_name_or_left_out(folder, tmp_path):
     ("picture", "message"),
     [
         (np.zeros((1, 9)), "at least 2 x 2"),
-        (np.zeros((9, 9)), "of one brightness"),
+        (np.zeros((9, 9)), "has no contrast"),
         (np.full((9, 9), np.nan), "0..1 or 0..255"),
         (np.full((9, 9), 300), "0..1 or 0..255"),
-        (np.zeros((9, 9, 2)), "2 colours a pixel"),
+        (np.zeros((9, 9, 2)), "2 channels"),
         ("nowhere.png", "nowhere.png: cannot be read: No such file"),
         ("picture.gif", "pictures must end in .png"),
         ([np.eye(9), np.eye(8)], "all must have one size"),
-        (Image.new("L", (1, 5)), "of 1 x 5 pixels"),
+        (Image.new("L", (1, 5)), "has 1 x 5 pixels"),
     ],
 )
 def test_what_is_no_picture_is_refused(picture, message):

@@ -71,23 +71,23 @@ def test_an_iterator_of_examples_is_enough(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("X", "y", "split", "complaint"),
     [
-        (spikes(), [1] * 11, 0.2, "X holds more examples than y"),
-        (spikes(), [1] * 13, 0.2, "X holds 12 examples, y has 13"),
-        (spikes(), [0.5] * 12, 0.2, "whole number"),
+        (spikes(), [1] * 11, 0.2, "X contains more examples than y"),
+        (spikes(), [1] * 13, 0.2, "X contains 12 examples, y has 13"),
+        (spikes(), [0.5] * 12, 0.2, "one integer or string"),
         (spikes() * 2, [1] * 12, 0.2, "other than 0 and 1"),
         (spikes(), [1] * 12, ["train"] * 11 + ["valid"], '"train" or "test"'),
-        (spikes(), [1] * 12, 1.5, "share of test examples"),
+        (spikes(), [1] * 12, 1.5, "fraction of test examples"),
         (spikes()[0], [1] * 9, 0.2, r"\(T, n_inputs\)"),
         ([np.zeros((3, 2)), np.zeros((4, 3))], [0, 1], ["train", "test"], r"shape \(4, 3\)"),
         ([np.zeros((3, 2)), np.zeros((0, 2))], [0, 1], ["train", "test"], r"shape \(0, 2\)"),
         (spikes(), np.array([2**64 - 1, 0] * 6, dtype=np.uint64), 0.2, r"larger than 2\^63 - 1"),
-        (spikes(), ["left", 3] * 6, 0.2, "mixes texts and numbers"),
+        (spikes(), ["left", 3] * 6, 0.2, "mixes strings and numbers"),
         (spikes(), np.full((12, 2), 2), 0.2, "0 or 1 for each example and class"),
-        (spikes(), np.zeros((12, 2, 2), dtype=int), 0.2, "whole number or text"),
+        (spikes(), np.zeros((12, 2, 2), dtype=int), 0.2, "integer or string"),
         (spikes(), None, 0.2, "either y, the labels, or targets"),
         (np.zeros((2, 3, 4), dtype=complex), [0, 1], 0.2, "other than 0 and 1"),
         (np.full((2, 3, 4), np.nan), [0, 1], 0.2, "other than 0 and 1"),
-        ([[[1, 0], [1]]], [0], 0.2, r"example 0 is no array \(T, n_inputs\)"),
+        ([[[1, 0], [1]]], [0], 0.2, r"example 0 is not an array \(T, n_inputs\)"),
         ([], [1], 0.2, "no examples"),
         (5, [1], 0.2, r"X must be an array \(n, T, n_inputs\), or yield arrays \(T, n_inputs\), not 5"),
     ],
@@ -128,7 +128,7 @@ def test_recordings_keep_every_choice_and_bin_raw_events_alike(tmp_path: Path, d
 
 
 def test_a_file_made_with_other_choices_than_asked_for_is_an_error(prepared: Path) -> None:
-    with pytest.raises(DataError, match=r"n_steps is 9, 80 was asked for; bin_us is not recorded"):
+    with pytest.raises(DataError, match=r"n_steps is 9, 80 was expected; bin_us is not recorded"):
         open_prepared(prepared, expect={"n_inputs": 7, "n_steps": 80, "bin_us": 25_000})
 
 
@@ -160,7 +160,7 @@ def test_a_changed_bit_is_found_out_by_whoever_reads_the_example(prepared: Path)
     with open_prepared(prepared) as data:
         assert (data.train[1] == spikes()[1]).all()
         for read in (lambda: data.train[2], lambda: data.train.read([0, 2]), data.verify):
-            with pytest.raises(DataError, match=r"mine\.h5: damaged: train example 2 \(example 2\) does not fit its"):
+            with pytest.raises(DataError, match=r"mine\.h5: damaged: train example 2 \(example 2\) does not match its"):
                 read()
 
 
@@ -169,7 +169,7 @@ def test_a_changed_table_is_found_out_at_once(prepared: Path, table: str) -> Non
     with h5py.File(prepared, "r+") as file:
         rows = file[f"train/{table}"]
         rows[0] = b"another" if table == "name" else rows[0] + 1
-    with pytest.raises(DataError, match=f"damaged: the table train/{table} does not fit its checksum"):
+    with pytest.raises(DataError, match=f"damaged: the table train/{table} does not match its checksum"):
         open_prepared(prepared)
 
 
@@ -201,7 +201,7 @@ def test_files_that_are_not_ours_are_refused(tmp_path: Path, prepared: Path) -> 
         ("noise.h5", "not a prepared file"),
         ("empty.h5", "not a prepared file"),
         ("newer.h5", "format 3, which this gemsnn cannot read; install a newer one"),
-        ("other.h5", r"not one of ours, or one that gemsnn 0\.1 prepared; make it again"),
+        ("other.h5", r"not a prepared one, or prepared by gemsnn 0\.1; make it again"),
         ("none.h5", "No such file"),
         ("pipe.h5", "a device or a pipe, not a file"),
         ("", "directory"),
@@ -555,7 +555,7 @@ def test_classes_can_be_named_and_ordered(tmp_path: Path) -> None:
         assert (data.classes, data.train.labels.tolist()) == (("left", "right"), [1, 0] * 6)
     with pytest.raises(DataError, match=r"label 2 is not among the classes \['left', 'right'\]"):
         write_prepared(path, spikes(), [1, 2] * 6, classes=["left", "right"])
-    with pytest.raises(DataError, match="named twice"):
+    with pytest.raises(DataError, match="classes contains duplicates"):
         write_prepared(path, spikes(), [1, 2] * 6, classes=[1, 2, 2])
 
 
@@ -565,7 +565,7 @@ def test_a_grid_comes_along_with_its_planes(tmp_path: Path) -> None:
     with open_prepared(tmp_path / "a.h5") as data:
         assert data.grid == (2, 3)
         assert np.array_equal(data.train.planes(1), X[1].reshape(5, 2, 2, 3))
-    with pytest.raises(ShapeError, match=r"grid = \(5, 3\): 12 inputs are not planes"):
+    with pytest.raises(ShapeError, match=r"grid = \(5, 3\): 12 inputs do not form planes"):
         write_prepared(tmp_path / "a.h5", X, [0, 1] * 2, grid=(5, 3))
 
 
@@ -589,7 +589,7 @@ def test_recordings_of_ones_own_are_binned_and_keep_their_polarities(
             assert len(set(data.train.lengths.tolist())) > 1
             with pytest.raises(ShapeError, match="read them one by one"):
                 data.train.read([0, 2])
-    with pytest.raises(DataError, match="say by preprocessing"):
+    with pytest.raises(DataError, match="give their preprocessing"):
         write_prepared(tmp_path / "a.h5", recordings, [0, 1, 0, 1])
 
 

@@ -156,7 +156,7 @@ def test_an_empty_line_ends_a_recording():
 
 @pytest.mark.parametrize("line", [b"1,2,3", b"1,2,3,4,5", b"1,2,x,0", b"1.5,2,3,0", b"99999999999999999999,1,1,1"])
 def test_a_line_that_is_no_event_is_named(line):
-    with pytest.raises(DataError, match=r"camera: '.*' in line 3 is no event; a line has four whole numbers"):
+    with pytest.raises(DataError, match=r"camera: '.*' in line 3 is not an event; a line has four whole numbers"):
         list(from_text(io.BytesIO(b"0,1,1,1\n\n" + line + b"\n5,1,1,1\n"), "camera"))
 
 

@@ -78,7 +78,7 @@ def test_the_default_network_comes_back_too(tmp_path):
 
 
 def test_other_filters_are_refused(tmp_path):
-    with pytest.raises(gemsnn.ConfigError, match="no exponential"):
+    with pytest.raises(gemsnn.ConfigError, match="not exponential"):
         write_nir(model_of(gemsnn.Network.fully_connected(4, 3, 2)), tmp_path / "model.nir")
     assert not list(tmp_path.iterdir())
 

@@ -10,6 +10,7 @@ import typer
 
 from gemsnn.cli.commands import Command
 from gemsnn.cli.output import Force, progress, refuse_existing, say, warnings_as_lines
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def import_(
     Example: gemsnn data import mnist-dvs path/to/mnist-dvs --out mnist-dvs.h5 --digits 0,1,2
     """
     from gemsnn.events import find_dataset, import_recordings
-    from gemsnn.events.groups import grouped
+    from gemsnn.events.importing import grouped
 
     refuse_existing("--out", out, force)
     given = {
@@ -161,7 +162,7 @@ def import_(
     if split is _Split.AUTO and recorded["split"]["kind"] == "stratified":
         share = f"{100 * test_fraction:g} %"
         if "groups" in recorded["split"]:
-            share = f"{recorded['split']['groups']} whole groups, about {share},"
+            share = f"about {share} ({counted(recorded['split']['groups'], 'whole group')})"
         say(f"No official split has training and test recordings of each class: {share} were drawn, seed {seed}.")
     say(f"wrote {out}")
 
@@ -237,7 +238,7 @@ def simulate(
     Example: gemsnn data simulate --out digits.h5 --digits 0,1,2 --per-class 400 100
     """
     from gemsnn.events import Variation
-    from gemsnn.events.cameras import CAMERAS
+    from gemsnn.events.calibration import CAMERAS
     from gemsnn.events.simulated import simulate_prepared
     from gemsnn.model.checks import one_of
 

@@ -1,1 +1,1 @@
-"""What several rooms share; nothing here knows of neural networks."""
+"""Utilities shared by several packages, independent of neural networks."""

@@ -1,4 +1,4 @@
-"""Files that are either there whole or not there at all, whatever happens while they are written."""
+"""Atomic writing of files, and safe reading."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PARTIAL = re.compile(r"\..+\.\d+\.[0-9a-f]{8}\.partial")
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write a file so that a crash or a power cut at any instant leaves the old content or the new one."""
+    """Write a file so that a crash or a power failure at any instant leaves either the old or the new content."""
     with replacing(path, mode) as stream:
         stream.write(content)
 
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """A stream whose content becomes the file at the end; leaving by an exception leaves the old file, and no other."""
-    # The process in the name says whose it is; the random part keeps two writers apart, and makes the name nobody's to
-    # guess. Nothing that is there already is opened or followed.
+    """A stream whose content replaces the file at the end; an exception leaves the old file and nothing else."""
+    # The name has the process id, to identify the owner, and a random part, so that writers do not collide and nobody
+    # can guess it. An existing file or link of that name is never opened or followed.
     partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     with writing(path):
         _refuse_special(path)
@@ -45,7 +45,7 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames in a directory survive a power cut."""
+    """Make renames in a directory survive a power failure."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -54,14 +54,14 @@ def sync_directory(directory: Path) -> None:
 
 
 def remove_partial_files(directory: Path) -> None:
-    """Remove what a killed process left half-written; only for whoever holds the directory's lock."""
+    """Remove the incomplete files of killed processes; the caller must hold the directory's lock."""
     for leftover in directory.glob(".*.partial"):
         if _PARTIAL.fullmatch(leftover.name) and leftover.is_file():
             leftover.unlink(missing_ok=True)
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading; an `OSError` if it is something else, such as a pipe, which would block for ever."""
+    """Open a file for reading; an `OSError` for anything but a regular file, such as a pipe, which would block."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError as error:  # a null character in the name
@@ -78,14 +78,14 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path) -> bytes:
-    """All of a file; an `OSError` if it is something else."""
+    """The content of a file; an `OSError` for anything but a regular file."""
     with open_regular(path) as stream:
         return stream.read()
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn the operating system's refusals into a message that says what is wrong."""
+    """Turn an `OSError` into a `WriteError` that says what to do."""
     try:
         yield
     except GemsnnError:
@@ -101,11 +101,11 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _refuse_special(path: Path) -> None:
-    """A device or a pipe would be replaced by a file, and a directory cannot be."""
+    """Refuse to replace a device, a pipe or a directory."""
     try:
         mode = path.stat().st_mode
     except OSError:
-        return  # not there yet; if there is another reason, creating the file will tell
+        return  # it does not exist; for other reasons, creating the file raises an error
     if not stat.S_ISREG(mode):
         raise WriteError(f"{path}: cannot be written: it is {_kind(mode)}")
 

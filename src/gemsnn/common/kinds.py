@@ -1,4 +1,4 @@
-"""Parts that settings name by a kind: a table such as ``{kind = "exponential", duration = 80}`` becomes an object."""
+"""Objects from settings: a table such as ``{kind = "exponential", duration = 80}`` becomes an object of that kind."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def register(
     part: Any,
     definition: Callable[[Any], Any] = lambda part: part,
 ) -> None:
-    """Add a part to the list of its kind; a name is taken only once.
+    """Add a part to the registry of its kind, under a unique name.
 
-    ``definition`` gives the class or function behind a part. A new version of it, as from a notebook cell that is run
-    again, replaces the old one.
+    ``definition`` returns the class or function behind a part. Redefining the same one, as when a notebook cell is run
+    again, replaces the old entry.
     """
     if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable():
-        raise ConfigError(f"the name of a {what} must be a text without spaces around it, got {shown(name)}")
+        raise ConfigError(f"the name of a {what} must be a string without surrounding spaces, got {shown(name)}")
     if name in kinds and _origin(definition(kinds[name])) != _origin(definition(part)):
         raise ConfigError(f"there is already a {what} called {name!r}: choose another name")
     kinds[name] = part
@@ -37,9 +37,9 @@ def _origin(definition: Any) -> tuple[str, str]:
 
 
 def from_table(what: str, table: Any, kinds: Mapping[str, type[Part]], default: str | None = None) -> Part:
-    """The object that a table (or a kind alone) stands for.
+    """The object that a table (or just the name of a kind) describes.
 
-    ``what`` is the setting's name, for messages; ``default`` is the kind of a table that names none.
+    ``what`` is the setting's name in messages; ``default`` is the kind of a table without one.
     """
     if isinstance(table, str):
         table = {"kind": table}
@@ -63,7 +63,7 @@ def from_table(what: str, table: Any, kinds: Mapping[str, type[Part]], default: 
 
 
 def unknown(name: str, known: Iterable[str]) -> str:
-    """What to say of a setting that does not exist."""
+    """The message for a setting that does not exist."""
     names = list(known)
     close = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {close[0]}?" if close else f"the settings are {', '.join(names) or 'none'}"
@@ -71,7 +71,7 @@ def unknown(name: str, known: Iterable[str]) -> str:
 
 
 def merged(base: Any, change: Any) -> Any:
-    """A table with some of its values changed; another kind starts from that kind's own defaults."""
+    """A table with some of its values changed; a change of kind discards the old values."""
     if isinstance(change, Mapping) and isinstance(base, str):
         base = {"kind": base}
     if isinstance(change, str) and isinstance(base, Mapping):

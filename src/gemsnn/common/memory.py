@@ -1,4 +1,4 @@
-"""How much memory there is, so that a choice that cannot fit is refused before it fills the machine."""
+"""The available memory, to refuse requests that exceed it before they exhaust the machine."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from pathlib import Path
 
 from gemsnn.errors import ConfigError
 
-_LIMITS = (  # of the container that the process may be in: what it may have, and what it has
+_LIMITS = (  # limit and usage of the container, for cgroup versions 2 and 1
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
 
-_WORTH_A_LOOK = 1e8  # bytes
+_CHECKED_ABOVE = 1e8  # bytes
 
 
 def available() -> int | None:
-    """Bytes that this process may still take; None where the system does not tell."""
+    """Bytes that this process may still allocate; None if unknown."""
     found = [_of_machine(), _of_process(), *(_of_container(*files) for files in _LIMITS)]
     known = [size for size in found if size is not None]
     return min(known) if known else None
 
 
 def require(size: float, what: str) -> None:
-    """Refuse what needs more bytes than there are; ``what`` names the choice."""
-    free = available() if size > _WORTH_A_LOOK else None
+    """A `ConfigError` if so many bytes are not available; ``what`` names what needs them."""
+    free = available() if size > _CHECKED_ABOVE else None
     if free is not None and size > free:
         raise ConfigError(f"{what} needs about {in_words(size)} of memory, but only {in_words(free)} are free")
 
 
 def in_words(size: float) -> str:
-    """A number of bytes.
+    """A number of bytes as text.
 
     Examples
     --------
@@ -46,14 +46,14 @@ def in_words(size: float) -> str:
 
 def _of_machine() -> int | None:
     try:
-        told = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+        found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
     except OSError:
         return None
-    return None if told is None else 1024 * int(told[1])
+    return None if found is None else 1024 * int(found[1])
 
 
 def _of_process() -> int | None:
-    """What the process's own limit (ulimit -v) leaves."""
+    """Bytes left of the process's limit (ulimit -v)."""
     try:
         import resource
 
@@ -67,5 +67,5 @@ def _of_process() -> int | None:
 def _of_container(limit: str, taken: str) -> int | None:
     try:
         return max(0, int(Path(limit).read_text()) - int(Path(taken).read_text()))
-    except (OSError, ValueError):  # none, or "max"
+    except (OSError, ValueError):  # no such file, or "max"
         return None

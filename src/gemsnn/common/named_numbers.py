@@ -1,4 +1,4 @@
-"""Settings as numbers by name: what functions that Numba compiles can read."""
+"""Settings as named tuples of numbers, which functions compiled by Numba can read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = {"float": float, "int": int, "bool": bool}
 
 
 def named_numbers(part: Any, leave_out: tuple[str, ...] = ()) -> Any:
-    """The fields of a dataclass as a named tuple, each the float, int or bool that its annotation says."""
+    """The fields of a dataclass as a named tuple, each converted to its annotated type: float, int or bool."""
     part_type: Any = type(part)
     cls, kinds = _numbers_of(part_type, leave_out)
     values = []

@@ -1,4 +1,4 @@
-"""Pages: one HTML file with everything inside, for laptop and phone, light and dark; no script, no network."""
+"""Self-contained HTML pages, for laptop and phone, light and dark; without scripts and network access."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gemsnn.common.files import open_regular
 from gemsnn.common.words import printable
 
 MARK = '<meta name="generator" content="gemsnn">'
-"""By which a page of ours is known, and may be replaced."""
+"""Marks a page written by gemsnn, which may be replaced."""
 
 
 def is_page(path: Path) -> bool:
-    """Whether a file is a page of ours."""
+    """Whether a file is a page written by gemsnn."""
     try:
         with open_regular(path) as stream:
             return MARK.encode() in stream.read(1024)
@@ -22,28 +22,28 @@ def is_page(path: Path) -> bool:
 
 
 def escape(text: object) -> str:
-    """Text from outside (names, errors, commands) as what it is, never as HTML; everything of the kind passes here."""
+    """Escape untrusted text (names, errors, commands) for HTML; all such text must pass through here."""
     lines = str(text).split("\n")
     return "\n".join(html.escape(printable(line)) for line in lines)
 
 
 def page(title: str, header: str, main: str, style: str = "") -> str:
-    """A whole page from HTML for its head and body; ``style`` is what it needs beyond :data:`STYLE`."""
+    """A complete page from the HTML of its header and body; ``style`` is CSS in addition to :data:`STYLE`."""
     return _PAGE.format(mark=MARK, title=escape(title), style=STYLE + style, header=header, main=main)
 
 
 def section(name: str, title: str, content: str) -> str:
-    """A part of a page that can be linked to as ``#name``."""
+    """A section that can be linked to as ``#name``."""
     return f'<section id="{name}"><h2>{title}</h2>{content}</section>'
 
 
 def caption(text: str) -> str:
-    """What stands below figures, as HTML."""
+    """A caption below figures, from HTML."""
     return f'<p class="caption">{text}</p>'
 
 
 def table(head: list[str], rows: list[list[str]], kind: str = "") -> str:
-    """A table of texts, each of them escaped; ``kind`` is a class of the page's style."""
+    """A table of strings, which are escaped; ``kind`` is a CSS class."""
     top = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(
         f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'

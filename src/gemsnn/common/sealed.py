@@ -1,4 +1,4 @@
-"""JSON that carries a checksum of its own content, so that a changed file is not believed."""
+"""JSON with a checksum of its own content, so that changes are detected."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ SEAL = "sha256"
 
 
 class BrokenSealError(ValueError):
-    """What was read is not what was written."""
+    """The content differs from what was written."""
 
 
 def seal(content: dict[str, Any]) -> bytes:
-    """The content as JSON, with one field more: ``sha256`` over the rest."""
+    """The content as JSON, with an additional field ``sha256`` over the rest."""
     return (json.dumps({**content, SEAL: _checksum(content)}, indent=1, allow_nan=False) + "\n").encode()
 
 
 def unseal(text: bytes) -> dict[str, Any]:
-    """What was sealed; a :class:`BrokenSealError` if it is not JSON, was changed, or has no seal."""
+    """The sealed content; a :class:`BrokenSealError` if it is not JSON, was changed, or has no checksum."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -33,5 +33,5 @@ def unseal(text: bytes) -> dict[str, Any]:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    """Over the values, not over how they are laid out in the file."""
+    """Of the values, independent of the formatting of the file."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

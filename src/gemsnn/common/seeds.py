@@ -1,4 +1,4 @@
-"""From a seed and what draws are for to what NumPy seeds its generators with, so that no two uses share draws."""
+"""Seeds for NumPy generators, such that no two uses of one seed share random numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ _WORD = 1 << 32
 
 
 def words(seed: int, *key: int) -> list[int]:
-    """Numbers for :class:`numpy.random.SeedSequence`, different ones for any two seeds and keys of one length.
+    """Entropy for :class:`numpy.random.SeedSequence`, unique for each seed and key of a given length.
 
-    NumPy cuts every number into words of 32 bits and puts them in a row, so that ``[a + b * 2**32, c]`` and
-    ``[a, b, c]`` are the same to it. A larger seed is therefore marked by a second word that no key begins with.
+    NumPy splits every number into 32-bit words and concatenates them, so that ``[a + b * 2**32, c]`` and ``[a, b, c]``
+    are equivalent. Seeds of more than 32 bits are therefore marked by a second word with which no key begins.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Splits and orders that give each class its share."""
+"""Stratified and grouped splits, and stratified orders."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Draw = Callable[[int, int], NDArray[np.intp]]
-"""A random order of n things, given the class and n."""
+"""A random permutation of n, given the class and n."""
 
 
 def strata(labels: NDArray[Any] | None, n: int) -> NDArray[np.int64]:
-    """(n,) numbers 0, 1, ...: which examples are to be shared out alike.
+    """(n,) stratum of each example, 0, 1, ...
 
-    Of (n,) labels the class; of (n, C) 0/1 where several labels can hold at once, the combination; where there are no
-    labels, all are one class.
+    For (n,) labels, the class; for (n, C) 0/1 labels, the combination of labels; without labels, a single stratum.
 
     Examples
     --------
@@ -29,7 +28,7 @@ def strata(labels: NDArray[Any] | None, n: int) -> NDArray[np.int64]:
 
 
 def stratified_share(labels: NDArray[Any], count: Callable[[int], int], draw: Draw) -> NDArray[np.bool_]:
-    """(n,) True for `count(size)` examples of each class, drawn at random."""
+    """(n,) mask of `count(size)` random examples of each class."""
     taken = np.zeros(len(labels), dtype=np.bool_)
     for members in _drawn(labels, draw):
         taken[members[: count(len(members))]] = True
@@ -37,9 +36,9 @@ def stratified_share(labels: NDArray[Any], count: Callable[[int], int], draw: Dr
 
 
 def group_share(groups: NDArray[Any], fraction: float, draw: Draw) -> NDArray[np.bool_]:
-    """(n,) True for the members of whole groups, drawn at random, that come nearest to a fraction of all.
+    """(n,) mask of whole random groups with a fraction of all examples, as closely as possible.
 
-    Of a fraction between 0 and 1, and of two groups or more, at least one group is taken and one left.
+    For a fraction between 0 and 1 and at least two groups, at least one group is taken and one is not.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def group_share(groups: NDArray[Any], fraction: float, draw: Draw) -> NDArray[np
 
 
 def stratified_order(labels: NDArray[Any], draw: Draw) -> NDArray[np.intp]:
-    """A random order whose every beginning holds the classes in nearly the right proportion."""
+    """A random order in which every prefix has the classes in nearly the right proportion."""
     rank = np.empty(len(labels))
     for members in _drawn(labels, draw):
         rank[members] = (np.arange(len(members)) + 0.5) / len(members)

@@ -1,4 +1,4 @@
-"""How many threads there are to use."""
+"""The number of threads to use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def usable_threads(asked: int | None = None) -> int:
-    """As many as asked for; else as many as processors that this process may run on."""
+    """The number asked for; by default, the number of processors that this process may use."""
     if asked is not None:
         return asked
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows

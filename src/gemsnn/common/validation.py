@@ -1,4 +1,4 @@
-"""Telling a user what is wrong with settings: pydantic's errors in plain words."""
+"""Error messages about settings: pydantic's errors in plain words."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gemsnn.common.kinds import unknown
 from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError
 
-_MOST = 5  # problems told at once
+_MOST = 5  # problems per message
 
 
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
-    """One text for all that is wrong: the field, its value, and what is allowed."""
+    """One message about all errors: the field, its value, and what is allowed."""
     texts: list[str] = []
     problems, listed = error.errors(), False
     for item in problems[:_MOST]:
@@ -23,8 +23,8 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
         if isinstance(item.get("ctx", {}).get("error"), ConfigError):
             texts.append(str(item["ctx"]["error"]))  # it names the field itself
         elif item["type"] == "extra_forbidden":
-            told = unknown(str(item["loc"][-1]), _owner(model, item["loc"]).model_fields)
-            texts.append(f"{where}: {told.partition(';')[0] if listed else told}")
+            message = unknown(str(item["loc"][-1]), _owner(model, item["loc"]).model_fields)
+            texts.append(f"{where}: {message.partition(';')[0] if listed else message}")
             listed = True
         elif not where:
             texts.append(str(item["msg"]).removeprefix("Value error, "))
@@ -38,7 +38,7 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _owner(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel]:
-    """The settings class whose field an error is about; ``loc`` holds field names, indices and union tags."""
+    """The settings class of the field at ``loc``: field names, indices and union tags."""
     for part in loc[:-1]:
         field = model.model_fields.get(str(part))
         inner = [] if field is None else _models(field.annotation)
@@ -57,7 +57,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 
 def allowed_values(field: FieldInfo) -> str:
-    """What a field takes, in words: ``a whole number, >= 1``."""
+    """The allowed values of a field, in words: ``a whole number, >= 1``."""
     words, bounds = _words(field.annotation)
     bounds += _bounds(field.metadata)
     return ", ".join([words, " and ".join(bounds)] if bounds else [words])

@@ -1,4 +1,4 @@
-"""Numbers and names as a person reads them, the same in terminals, figures and pages."""
+"""Formatting of numbers and names, the same in terminals, figures and pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Interval(Protocol):
-    """A mean over ``n`` values and the ends of its interval; None where one value gives none."""
+    """A mean over ``n`` values and the ends of its confidence interval; None for a single value."""
 
     @property
     def mean(self) -> float: ...
@@ -39,25 +39,25 @@ def counted(number: int, what: str) -> str:
 
 
 def plus_minus(value: Interval, factor: float = 1, digits: int = 1) -> str:
-    """A mean and half the width of its interval, both times ``factor``: ``97.3 ± 0.4``, or ``97.3`` without one."""
+    """A mean and half the width of its interval, multiplied by ``factor``: ``97.3 ± 0.4``, or ``97.3`` without one."""
     half = "" if value.high is None else f" ± {factor * (value.high - value.mean):.{digits}f}"
     return f"{factor * value.mean:.{digits}f}{half}"
 
 
 def with_interval(value: Interval, digits: int = 3) -> str:
-    """A mean with its sign, and the ends of its interval: ``+1.2 [0.8, 1.6]``."""
+    """A signed mean and the ends of its interval: ``+1.2 [0.8, 1.6]``."""
     if value.low is None or value.high is None:
         return f"{value.mean:+.{digits}g} (no interval from {counted(value.n, 'seed')})"
     return f"{value.mean:+.{digits}g} [{value.low:.{digits}g}, {value.high:.{digits}g}]"
 
 
 def printable(name: object) -> str:
-    """A name from outside without what a terminal or a page would obey: every control character becomes a ``�``."""
+    """An untrusted name, safe for terminals and pages: every control character becomes a ``�``."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(name))
 
 
 def shown(value: object) -> str:
-    """A value from outside for a message: as Python writes it, cut where it is long.
+    """The repr of an untrusted value for a message, truncated if it is long.
 
     Examples
     --------
@@ -66,9 +66,9 @@ def shown(value: object) -> str:
     """
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # a number of thousands of digits, or a hundred tables within each other
+    except (ValueError, RecursionError):  # an integer with thousands of digits, or deeply nested tables
         return f"({type(value).__name__} too large to print)"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-_LONGEST = 120  # letters
+_LONGEST = 120  # characters

@@ -1,14 +1,14 @@
-"""From signals and measurements to spikes: time series, sensors, tables.
+"""Encoding of signals and measurements as spikes: time series, sensors, tables.
 
-| encoder | takes | spikes say |
+| encoder | input | code |
 |---|---|---|
-| `delta_modulation` | time series (..., T, n) | that a channel rose or fell by a threshold |
-| `rate` | values in [0, 1], (..., n) | how large a value is, by how many there are |
-| `latency` | values in [0, 1], (..., n) | how large a value is, by when they come |
-| `ReceptiveFields` | any values (..., n) | nothing yet: turns each into several in [0, 1], for `rate` or `latency` |
+| `delta_modulation` | time series (..., T, n) | a spike when a channel rises or falls by a threshold |
+| `rate` | values in [0, 1], (..., n) | the number of spikes |
+| `latency` | values in [0, 1], (..., n) | the time of the spike |
+| `ReceptiveFields` | any values (..., n) | several values in [0, 1] for each value, for `rate` or `latency` |
 
-All of them are arrays in, arrays out: (N, T, n_inputs) is what `gemsnn.SpikingClassifier` and
-`gemsnn.events.write_prepared` take. `gemsnn.plot.encoding` and `gemsnn.plot.receptive_fields` draw them.
+Inputs and outputs are arrays; `gemsnn.SpikingClassifier` and `gemsnn.events.write_prepared` take (N, T, n_inputs).
+`gemsnn.plot.encoding` and `gemsnn.plot.receptive_fields` draw them.
 """
 
 from gemsnn.encode.delta import delta_demodulation, delta_modulation

@@ -1,4 +1,4 @@
-"""What encoders ask of their arguments."""
+"""Validation of the encoders' arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.errors import ConfigError, DataError, ShapeError
 
 LARGEST = 1e100
-"""Squares and sums of numbers up to here are finite."""
+"""Squares and sums of numbers up to this one are finite."""
 
 
 def numbers(name: str, value: ArrayLike, shape: tuple[str, ...]) -> NDArray[np.float64]:
-    """Numbers up to `LARGEST` whose last dimensions have these names, none of them empty."""
+    """A nonempty array of numbers up to `LARGEST`, whose last dimensions have the names in ``shape``."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "biuf":
@@ -27,20 +27,20 @@ def numbers(name: str, value: ArrayLike, shape: tuple[str, ...]) -> NDArray[np.f
         )
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
-        place = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-        raise DataError(f"{name}{list(place)} is {array[place]}; fill gaps in, or cut them out")
+        index = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+        raise DataError(f"{name}{list(index)} is {array[index]}; fill gaps in, or cut them out")
     if np.abs(array).max() > LARGEST:
         raise DataError(f"{name} has numbers beyond {LARGEST:g}; scale it, or look for damage")
     return array
 
 
-def shares(name: str, value: ArrayLike) -> NDArray[np.float64]:
+def unit_interval(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """(..., n) numbers in [0, 1]."""
     array = numbers(name, value, ("n",))
     if array.min() < 0 or array.max() > 1:
         raise DataError(
-            f"{name} must lie in [0, 1], and runs from {array.min():g} to {array.max():g}; scale each column by what "
-            "the training data say, or use ReceptiveFields"
+            f"{name} must be in [0, 1], but ranges from {array.min():g} to {array.max():g}; scale each column by its "
+            "range in the training data, or use ReceptiveFields"
         )
     return array
 
@@ -49,7 +49,7 @@ def spikes(name: str, value: ArrayLike) -> NDArray[np.bool_]:
     """(..., T, n) of 0/1."""
     array = numbers(name, value, ("T", "n"))
     if not np.isin(array, (0, 1)).all():
-        raise DataError(f"{name} must hold spikes, 0 or 1")
+        raise DataError(f"{name} must contain spikes, 0 or 1")
     return array.astype(np.bool_)
 
 

@@ -1,4 +1,4 @@
-"""Delta modulation: a spike when a signal has changed by a threshold, as a pixel of an event camera sends."""
+"""Delta modulation: a spike when a signal has changed by a threshold, as in an event camera."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def delta_modulation(signals: ArrayLike, threshold: ArrayLike) -> NDArray[np.boo
         on_t  = 1 if x_t - r_t >= threshold,    off_t = 1 if r_t - x_t >= threshold,
         r_{t+1} = r_t + threshold (on_t - off_t).
 
-    There is one spike per step at most: a signal that changes faster than a threshold per step is followed late.
+    There is at most one spike per step: a signal that changes by more than a threshold per step is tracked with delay.
 
     Parameters
     ----------
     signals
         (..., T, n): T samples of n channels.
     threshold
-        One for all channels, or (n,). A tenth of a channel's range is a place to start.
+        One for all channels, or (n,). A tenth of a channel's range is a reasonable start.
 
     Returns
     -------
     (..., T, 2 n)
-        First the n OFF channels, then the n ON channels, as with a camera's polarities.
+        First the n OFF channels, then the n ON channels, like a camera's polarities.
 
     Examples
     --------
@@ -50,18 +50,18 @@ def delta_modulation(signals: ArrayLike, threshold: ArrayLike) -> NDArray[np.boo
 
 
 def delta_demodulation(spikes: ArrayLike, threshold: ArrayLike, start: ArrayLike = 0.0) -> NDArray[np.float64]:
-    """The signals that spikes of `delta_modulation` tell of: x_t = start + threshold sum_{s <= t} (on_s - off_s).
+    """Signals from the spikes of `delta_modulation`: x_t = start + threshold sum_{s <= t} (on_s - off_s).
 
-    Where a signal changes by at most a threshold per step, what comes back differs from it by less than a threshold.
+    If a signal changes by at most a threshold per step, the reconstruction differs from it by less than a threshold.
 
     Parameters
     ----------
     spikes
         (..., T, 2 n), OFF channels first.
     threshold
-        That of the modulation.
+        The threshold of the modulation.
     start
-        The first samples, (n,) or (..., n), which spikes do not tell.
+        The first samples, (n,) or (..., n), which the spikes do not encode.
 
     Examples
     --------
@@ -70,18 +70,18 @@ def delta_demodulation(spikes: ArrayLike, threshold: ArrayLike, start: ArrayLike
     >>> bool(abs(back - signal).max() < 0.1)
     True
     """
-    told = checks.spikes("spikes", spikes)
-    n, odd = divmod(told.shape[-1], 2)
+    array = checks.spikes("spikes", spikes)
+    n, odd = divmod(array.shape[-1], 2)
     if odd:
-        raise ShapeError(f"spikes have {told.shape[-1]} channels, but OFF and ON channels come in pairs")
-    steps = told[..., n:].astype(np.float64) - told[..., :n]
+        raise ShapeError(f"spikes have {array.shape[-1]} channels, but OFF and ON channels come in pairs")
+    steps = array[..., n:].astype(np.float64) - array[..., :n]
     first = checks.numbers("start", start, ())
     changes = _thresholds(threshold, n) * steps.cumsum(axis=-2)
     try:
         signals: NDArray[np.float64] = (first[..., None, :] if first.ndim else first) + changes
         return signals
     except ValueError:
-        raise ShapeError(f"start has shape {first.shape}, which does not fit spikes of shape {told.shape}") from None
+        raise ShapeError(f"start has shape {first.shape}, which does not fit spikes of shape {array.shape}") from None
 
 
 def _thresholds(threshold: ArrayLike, n: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Latency: the larger a value, the earlier its one spike."""
+"""Latency coding: the larger a value, the earlier its spike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def latency(values: ArrayLike, n_steps: int, *, least: float = 0.0) -> NDArray[n
 
         t_i = round((1 - x_i) (n_steps - 1)),
 
-    and none for values of at most `least`, which say nothing then.
+    and none for values of at most `least`.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ def latency(values: ArrayLike, n_steps: int, *, least: float = 0.0) -> NDArray[n
     >>> latency([0.0, 0.4, 1.0], n_steps=6).astype(int).T.tolist()
     [[0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0]]
     """
-    x = checks.shares("values", values)
+    x = checks.unit_interval("values", values)
     whole_number("n_steps", n_steps, 2)
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least < 1:
-        raise ConfigError(f"least must lie in [0, 1), got {least!r}")
+        raise ConfigError(f"least must be in [0, 1), got {least!r}")
     when = np.rint((1 - x) * (n_steps - 1))
     spikes: NDArray[np.bool_] = (np.arange(n_steps)[:, None] == when[..., None, :]) & (x > least)[..., None, :]
     return spikes
@@ -47,14 +47,14 @@ def latency(values: ArrayLike, n_steps: int, *, least: float = 0.0) -> NDArray[n
 def latency_inverse(spikes: ArrayLike) -> NDArray[np.float64]:
     """(..., n) values of (..., T, n) spikes: x_i = 1 - t_i / (T - 1) of the first spike, and 0 where there is none.
 
-    Off by at most 1 / (2 (T - 1)) from what `latency` was given above its `least`.
+    Values above `least` are recovered with an error of at most 1 / (2 (T - 1)).
 
     Examples
     --------
     >>> latency_inverse(latency([0.0, 0.4, 1.0], n_steps=6)).round(2).tolist()
     [0.0, 0.4, 1.0]
     """
-    told = checks.spikes("spikes", spikes)
-    longest = max(told.shape[-2] - 1, 1)
-    values: NDArray[np.float64] = np.where(told.any(axis=-2), 1 - told.argmax(axis=-2) / longest, 0.0)
+    array = checks.spikes("spikes", spikes)
+    longest = max(array.shape[-2] - 1, 1)
+    values: NDArray[np.float64] = np.where(array.any(axis=-2), 1 - array.argmax(axis=-2) / longest, 0.0)
     return values

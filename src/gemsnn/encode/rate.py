@@ -1,4 +1,4 @@
-"""Rate: the larger a value, the more spikes."""
+"""Rate coding: the larger a value, the more spikes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemsnn.model.checks import whole_number
 def rate(values: ArrayLike, n_steps: int, *, seed: int, highest: float = 0.5) -> NDArray[np.bool_]:
     """Independent random spikes: at every step, channel i spikes with probability highest x_i.
 
-    The share of steps with a spike, over `highest`, gives x_i back with standard error
+    The fraction of steps with a spike, divided by `highest`, estimates x_i with standard error
 
         sqrt(p (1 - p) / n_steps) / highest,    p = highest x_i.
 
@@ -24,7 +24,7 @@ def rate(values: ArrayLike, n_steps: int, *, seed: int, highest: float = 0.5) ->
     n_steps
         Time steps T.
     seed
-        Says which spikes are drawn.
+        Seed of the random spikes.
     highest
         Probability of a spike for a value of 1.
 
@@ -38,7 +38,7 @@ def rate(values: ArrayLike, n_steps: int, *, seed: int, highest: float = 0.5) ->
     >>> (spikes.mean(axis=0) / 0.5).round(1).tolist()
     [0.0, 0.5, 1.0]
     """
-    x = checks.shares("values", values)
+    x = checks.unit_interval("values", values)
     whole_number("n_steps", n_steps, 1)
     whole_number("seed", seed, 0)
     if isinstance(highest, bool) or not isinstance(highest, int | float) or not 0 < highest <= 1:

@@ -1,4 +1,4 @@
-"""Gaussian receptive fields: one value as the activity of several neurons that each prefer another one."""
+"""Gaussian receptive fields: one value as the activity of several neurons with different preferred values."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from gemsnn.model.checks import whole_number
 class ReceptiveFields:
     """Population coding after Bohte, Kok and La Poutre (2002): `n_fields` bell curves over a range.
 
-    With the spacing d = (high - low) / (n_fields - 1), field j answers to x with
+    With the spacing d = (high - low) / (n_fields - 1), the activity of field j is
 
         a_j = exp(-(x - c_j)^2 / (2 s^2)),    c_j = low + j d,    s = width d.
 
     Parameters
     ----------
     low, high
-        The range of the values, of which training data tell; values beyond it are taken to its ends.
+        The range of the values, from training data; values beyond it are clipped.
     n_fields
-        How many neurons share a value.
+        Number of neurons per value.
     width
-        Of a bell curve, in spacings.
+        Standard deviation of the curves, in spacings.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class ReceptiveFields:
 
     @property
     def centres(self) -> NDArray[np.float64]:
-        """(n_fields,): the value that each neuron prefers."""
+        """(n_fields,) preferred values of the neurons."""
         return np.linspace(self.low, self.high, self.n_fields)
 
     @property
@@ -64,27 +64,26 @@ class ReceptiveFields:
         return self.width * (self.high - self.low) / (self.n_fields - 1)
 
     def encode(self, values: ArrayLike) -> NDArray[np.float64]:
-        """(..., n n_fields) activities in [0, 1] of (..., n) values, the fields of a value side by side."""
+        """(..., n n_fields) activities in [0, 1] of (..., n) values, the fields of a value next to each other."""
         x = np.clip(checks.numbers("values", values, ("n",)), self.low, self.high)
-        place = (x - self.low) / (self.high - self.low) * (self.n_fields - 1)  # in spacings
-        activity: NDArray[np.float64] = np.exp(-(((place[..., None] - np.arange(self.n_fields)) / self.width) ** 2) / 2)
+        position = (x - self.low) / (self.high - self.low) * (self.n_fields - 1)  # in spacings
+        distance = position[..., None] - np.arange(self.n_fields)
+        activity: NDArray[np.float64] = np.exp(-((distance / self.width) ** 2) / 2)
         return activity.reshape(*x.shape[:-1], -1)
 
     def decode(self, activity: ArrayLike) -> NDArray[np.float64]:
-        """(..., n) values from (..., n n_fields) activities: exact, from the two neighbours that are most active.
+        """(..., n) values from (..., n n_fields) activities: exact, from the two most active neighbours.
 
-        Of neighbours j and k = j + 1 it is x = (c_j + c_k) / 2 + s^2 log(a_k / a_j) / (c_k - c_j).
+        For neighbours j and k = j + 1, x = (c_j + c_k) / 2 + s^2 log(a_k / a_j) / (c_k - c_j).
         """
-        a = checks.shares("activity", activity)
+        a = checks.unit_interval("activity", activity)
         if a.shape[-1] % self.n_fields:
-            raise ShapeError(
-                f"activity has {a.shape[-1]} columns, which {self.n_fields} fields per value do not divide"
-            )
+            raise ShapeError(f"activity has {a.shape[-1]} columns, which is not a multiple of {self.n_fields} fields")
         a = a.reshape(*a.shape[:-1], -1, self.n_fields)
         first = (a[..., 1:] + a[..., :-1]).argmax(axis=-1)[..., None]
         smallest = np.finfo(np.float64).tiny
         left, right = (np.maximum(np.take_along_axis(a, j, -1)[..., 0], smallest) for j in (first, first + 1))
-        place = first[..., 0] + 0.5 + self.width**2 * np.log(right / left)  # in spacings
+        position = first[..., 0] + 0.5 + self.width**2 * np.log(right / left)  # in spacings
         values: NDArray[np.float64]
-        values = self.low + place / (self.n_fields - 1) * (self.high - self.low)
+        values = self.low + position / (self.n_fields - 1) * (self.high - self.low)
         return np.clip(values, self.low, self.high, out=values)

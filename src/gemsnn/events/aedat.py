@@ -1,21 +1,20 @@
 """AEDAT 2.0 recordings of a DVS128 (and 1.0, which often has no header): reading and writing.
 
-The file is text lines that begin with `#`, then big-endian records: a 32-bit address and a 32-bit time in microseconds
-(version 2.0), or a 16-bit address and a 32-bit time (version 1.0). In the address, bit 0 is the polarity (1 means OFF),
-bits 1-7 are the sensor's x, which runs backwards, and bits 8-14 are y.
+A header of text lines that begin with `#` is followed by big-endian records: a 32-bit address and a 32-bit time in
+microseconds (version 2.0), or a 16-bit address and a 32-bit time (version 1.0). In the address, bit 0 is the polarity
+(1 means OFF), bits 1-7 are the sensor's x, which runs backwards, and bits 8-14 are y.
 
-What happens with a file that is not whole:
+Damaged files:
 
-| damage | what `read_aedat` does |
+| damage | result |
 |---|---|
-| empty, header only, a directory, no permission, a version 3.x or 4 file | `DataError` |
-| an address outside the 128 x 128 sensor (as in binary noise, or when bytes were lost) | `DataError` with byte offset |
-| cut inside a record | the whole events before the cut, and a `DamageWarning` with byte offset |
+| empty, header only, a directory, no permission, version 3.x or 4 | `DataError` |
+| an address outside the 128 x 128 sensor (binary noise, lost bytes) | `DataError` with byte offset |
+| cut inside a record | the events before the cut, and a `DamageWarning` with byte offset |
 | a time that jumps back | the events before the jump, and a `DamageWarning` with byte offset |
-| a clock that wraps after 2^32 microseconds | read whole: the time runs on |
+| a clock that overflows after 2^32 microseconds | no damage: all events, with increasing times |
 
-An address outside the sensor means that nothing after it, and perhaps nothing before it, can be trusted; a cut or
-a jump in time leaves what came before it good.
+After an address outside the sensor, no event of the file can be trusted; before a cut or a jump in time, all can.
 """
 
 import re
@@ -27,8 +26,8 @@ import numpy as np
 
 from gemsnn.common.files import write_whole
 from gemsnn.errors import DataError
-from gemsnn.events.files import read_bytes, unwrap, warn_of_damage, whole_records
-from gemsnn.events.records import EVENT_DTYPE, Events, as_events
+from gemsnn.events.files import read_bytes, undamaged_events, whole_records
+from gemsnn.events.records import Events, as_events
 
 SENSOR_SIZE = (128, 128)
 """Columns and rows of the DVS128."""
@@ -39,55 +38,46 @@ _RECORD_1 = np.dtype([("address", ">u2"), ("time", ">u4")])
 _HEADER_LINE = re.compile(rb"#[^\x00-\x08\x0a\x0b\x0c\x0e-\x1f\x7f]*\n")
 _VERSION = re.compile(rb"#!AER-DAT(\d+(?:\.\d+)*)")
 _END_OF_HEADER = b"#End Of ASCII Header"
+_LONGEST_HEADER = 1 << 16
 
 SIMULATED_LINE = "simulated by gemsnn: no camera saw this"
-"""The header line in every file that holds simulated events."""
+"""The header line of every file of simulated events."""
 
 
 class Header(NamedTuple):
-    """The text at the head of a recording."""
+    """The text header of a recording."""
 
     version: int
     """1 or 2."""
     lines: tuple[str, ...]
-    """Header lines without their `#` and line end."""
+    """Header lines without the leading `#` and the line end."""
     size: int
     """Bytes before the first event."""
 
     @property
     def simulated(self) -> bool:
-        """Whether the file says of itself that it was simulated."""
+        """Whether the header marks the events as simulated."""
         return SIMULATED_LINE in self.lines
 
 
 def read_aedat(path: str | PathLike[str]) -> Events:
     """Read an AEDAT 2.0 or 1.0 recording of a DVS128.
 
-    Parameters
-    ----------
-    path
-        The `.aedat` file.
-
     Returns
     -------
     (n,) structured array
-        Fields x (127 - the sensor's own x), y, t in microseconds as recorded, p (1 for ON); times never go back.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, is of another version, holds no event, or an address lies outside the sensor.
+        Fields x (127 - the sensor's own x), y, t in microseconds as recorded, p (1 for ON); times never decrease.
     """
     return parse_aedat(read_bytes(path), str(path))
 
 
 def read_aedat_header(path: str | PathLike[str]) -> Header:
-    """Read only the text at the head of a recording."""
-    return parse_header(read_bytes(path), str(path))
+    """Read only the header of a recording."""
+    return parse_header(read_bytes(path, _LONGEST_HEADER), str(path))
 
 
 def parse_header(data: bytes, name: str) -> Header:
-    """Find version, lines and size of the header; refuse what is not AEDAT 1.0 or 2.0, with advice."""
+    """Version, lines and size of the header; a `DataError` for other versions than 1.0 and 2.0."""
     if not data:
         raise DataError(f"{name}: the file is empty (byte 0)")
     version = 1
@@ -97,10 +87,10 @@ def parse_header(data: bytes, name: str) -> Header:
         major = number.split(".")[0]
         if major in ("3", "4"):
             advice = (
-                "jAER or dv-gui can export AEDAT 2.0; or read it with a library for that format and hand the "
+                "jAER or dv-gui can export AEDAT 2.0; or read it with a library for that format and pass the "
                 "array with fields x, y, t, p to gemsnn.events.bin_events"
             )
-            raise DataError(f"{name}: this is an AEDAT {number} file (byte 0), which is not read here; {advice}")
+            raise DataError(f"{name}: this is an AEDAT {number} file (byte 0), which is not supported; {advice}")
         if major not in ("1", "2"):
             raise DataError(f"{name}: unknown AEDAT version {number} (byte 9); versions 1.0 and 2.0 are read")
         version = int(major)
@@ -114,7 +104,7 @@ def parse_header(data: bytes, name: str) -> Header:
 
 
 def parse_aedat(data: bytes, name: str) -> Events:
-    """Decode the bytes of a recording; `name` is what messages call it. See `read_aedat`."""
+    """Decode the bytes of a recording, called `name` in messages. See `read_aedat`."""
     header = parse_header(data, name)
     record = _RECORD_2 if header.version == 2 else _RECORD_1
     count = whole_records(data, header.size, record.itemsize, name)
@@ -125,28 +115,31 @@ def parse_aedat(data: bytes, name: str) -> Events:
             f"{name}: address {records['address'][i]:#x} at byte {header.size + i * record.itemsize} (event {i}) lies "
             "outside the 128 x 128 sensor; the file is damaged, or not a DVS128 recording in AEDAT 1.0 or 2.0"
         )
-    times, usable = unwrap(records["time"].astype(np.int64), bits=32)
-    address = records["address"][:usable].astype(np.int16)
-    events = np.empty(usable, dtype=EVENT_DTYPE)
-    events["x"] = 127 - ((address >> 1) & 0x7F)
-    events["y"] = address >> 8
-    events["t"] = times
-    events["p"] = 1 - (address & 1)
-    warn_of_damage(data, header.size, record.itemsize, usable if usable < count else None, name)
-    return events
+    address = records["address"].astype(np.int16)
+    return undamaged_events(
+        127 - ((address >> 1) & 0x7F),
+        address >> 8,
+        records["time"].astype(np.int64),
+        1 - (address & 1),
+        bits=32,
+        data=data,
+        start=header.size,
+        size=record.itemsize,
+        name=name,
+    )
 
 
 def write_aedat(path: str | PathLike[str], events: Events, *, comments: tuple[str, ...] = ()) -> None:
-    """Write events as a genuine AEDAT 2.0 file of a DVS128, which `read_aedat` and jAER read back.
+    """Write events as an AEDAT 2.0 file of a DVS128, which `read_aedat` and jAER can read.
 
     Parameters
     ----------
     path
-        Where to write; an existing file is replaced, at once and only when the new one is complete.
+        An existing file is replaced atomically.
     events
-        x and y in 0..127, t in 0..2^32 - 1 and never going back.
+        x and y in 0..127; t in 0..2^32 - 1, never decreasing.
     comments
-        Lines to add to the header. Simulated events must carry `SIMULATED_LINE`.
+        Lines to add to the header; must include `SIMULATED_LINE` for simulated events.
     """
     file = Path(path)
     write_whole(file, encode_aedat(events, str(file), comments))

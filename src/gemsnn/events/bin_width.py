@@ -1,8 +1,8 @@
-"""The width of a time bin where nobody gives it: it follows from the recordings.
+"""The default bin width, which follows from the recordings.
 
-Filters remember some number of *steps*, so the width decides what a network can see. A round width (1, 2, 2.5 or 5
-times a power of ten milliseconds) is chosen with which the median recording has 40 to 80 steps, as near to 60 as
-possible; or, where the number of steps is given, the smallest with which the median recording fits into them.
+The memory of filters is a number of *steps*, so the bin width determines what a network can detect. The default is a
+round width (1, 2, 2.5 or 5 times a power of ten milliseconds) that gives the median recording 40 to 80 steps, as close
+to 60 as possible; if the number of steps is given, the smallest that fits the median recording into them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from gemsnn.events.records import Events, as_events
 FEWEST, WANTED, MOST = 40, 60, 80
 """Steps of the median recording."""
 LOOKED_AT = 64
-"""Of more recordings, so many that are evenly spread are enough for a median."""
+"""Recordings, evenly spaced among all, from which the median is estimated."""
 
 _ROUND = [1, 2, 5] + [round(digit * 10**power) for power in range(1, 13) for digit in (1, 2, 2.5, 5)]  # microseconds
 
 
 class BinWidth(NamedTuple):
-    """A width that was chosen, and from what."""
+    """A chosen width, and the durations that it follows from."""
 
     bin_us: int
     median_us: float
@@ -48,24 +48,24 @@ class BinWidth(NamedTuple):
 def chosen(
     preprocessing: Preprocessing, recordings: Sequence[Callable[[], Events]]
 ) -> tuple[Preprocessing, BinWidth | None]:
-    """The preprocessing with a width that suits these recordings, and that width.
+    """The preprocessing with a bin width chosen from recordings, and that width.
 
-    Unchanged if it has one, or if no recording has an event.
+    Unchanged if it has a width, or if no recording has an event.
 
     Parameters
     ----------
     recordings
-        Functions that read a recording each. Those that cannot be read, or hold no events, are passed over.
+        Functions that read one recording each. Unreadable and empty recordings are ignored.
     """
     if preprocessing.bin_us is not None:
         return preprocessing, None
-    places = np.unique(np.linspace(0, len(recordings) - 1, min(len(recordings), LOOKED_AT)).astype(int))
+    indices = np.unique(np.linspace(0, len(recordings) - 1, min(len(recordings), LOOKED_AT)).astype(int))
     durations = []
-    for place in places:
+    for index in indices:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # said when the recording is read for its events
-                t = recordings[place]()["t"]
+                warnings.simplefilter("ignore", UserWarning)  # repeated when the recording is read for its events
+                t = recordings[index]()["t"]
         except DataError:
             continue
         if len(t):
@@ -82,9 +82,9 @@ def with_bin_width(
     recordings: Sequence[Any] | NDArray[Any],
     read: Callable[[Any], Any] = lambda recording: recording,
 ) -> Preprocessing:
-    """The preprocessing with a width that suits these recordings; a `GuessWarning` says which was chosen.
+    """The preprocessing with a bin width chosen from recordings, which a `GuessWarning` reports.
 
-    `read` makes an array of events of each.
+    `read` returns the events of a recording.
     """
     found, width = chosen(preprocessing, [partial(lambda one: as_events(read(one)), one) for one in recordings])
     if width is not None:

@@ -1,4 +1,4 @@
-"""From events to the spikes that a network reads: crop, reduce, cut time into bins."""
+"""From events to input spikes: crop, downsample, and divide time into bins."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gemsnn.common.validation import complaint
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.records import FAR_US, Events, as_events
 from gemsnn.model.spike_list import MOST_STEPS, SpikeList, check_size
@@ -14,19 +15,19 @@ Span = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 
 
 class Preprocessing(BaseModel):
-    """Every choice made on the way from events to spikes; goes through JSON unchanged (`to_dict`, `from_dict`).
+    """All settings of the conversion from events to spikes; `to_dict` and `from_dict` convert them to and from JSON.
 
     Input `i` of the (T, n_inputs) result is the cell with
 
         i = (plane * n_rows + row) * n_columns + column,    row = (y - y_range[0]) // downsample,
                                                             column = (x - x_range[0]) // downsample,
 
-    where plane is 0 if polarities are merged, else the polarity (OFF first, then ON). A cell is 1 if any event fell in
-    it. Events outside the crop, and after the last bin, are left out; a short recording is padded with silence. Without
-    `n_steps` each recording has as many steps as its last event needs. `flip` and then `rotate` turn the grid of cells
-    before they are numbered.
+    where plane is 0 if polarities are merged, else the polarity (OFF first, then ON). A cell is 1 if it contains any
+    event. Events outside the crop or after the last bin are dropped; a short recording is padded with silence. Without
+    `n_steps`, each recording has the number of steps up to its last event. `flip`, then `rotate`, transform the grid
+    before cells are numbered.
 
-    `bin_us` may be left open until recordings are known; see `gemsnn.events.bin_width.chosen`.
+    `bin_us` may be None until recordings are known; see `gemsnn.events.bin_width.chosen`.
 
     Examples
     --------
@@ -45,21 +46,21 @@ class Preprocessing(BaseModel):
     y_range: Span | None = None
     """First and last row kept; all if not given."""
     downsample: int = Field(default=1, gt=0)
-    """Side of the square of pixels that becomes one cell."""
+    """Side of the square of pixels that forms a cell."""
     flip: Literal["x", "y"] | None = None
-    """Mirror the grid: `"x"` reverses columns, `"y"` rows; before it is rotated."""
+    """Mirror the grid before rotation: `"x"` reverses columns, `"y"` rows."""
     rotate: Literal[0, 90, 180, 270] = 0
-    """Turn the grid clockwise, in degrees, as it is drawn with y downwards."""
+    """Rotate the grid clockwise, in degrees, with y pointing down."""
     bin_us: int | None = Field(default=None, gt=0, lt=FAR_US)
-    """Width of a time bin in microseconds; None where it is to follow from the recordings."""
+    """Width of a time bin in microseconds; None: to be chosen from the recordings."""
     n_steps: int | None = Field(default=None, gt=0, lt=MOST_STEPS)
-    """Number of time bins T; as many as each recording has if not given."""
+    """Number of time bins T; None: up to the last event of each recording."""
     polarity: Literal["merged", "separate"] = "merged"
-    """Whether ON and OFF events are inputs of their own."""
+    """Whether ON and OFF events are separate inputs."""
     start_us: int | None = Field(default=None, gt=-FAR_US, lt=FAR_US)
-    """Time at which the first bin begins; that of the first event if not given."""
+    """Time at which the first bin begins; None: at the first event."""
     orientation: Literal["image", "mnist-dvs"] = "image"
-    """How pictures are drawn (spikes do not depend on it): y downwards and x to the right, or MNIST-DVS's own."""
+    """How pictures are drawn (spikes do not depend on it): y down and x to the right, or as MNIST-DVS."""
 
     @model_validator(mode="after")
     def _check(self) -> "Preprocessing":
@@ -84,28 +85,28 @@ class Preprocessing(BaseModel):
 
     @property
     def n_columns(self) -> int:
-        """Cells in x; pixels that do not fill a whole cell at the far edge are left out."""
+        """Cells in x; an incomplete cell at the far edge is dropped."""
         return (self.columns[1] - self.columns[0] + 1) // self.downsample
 
     @property
     def n_rows(self) -> int:
-        """Cells in y; pixels that do not fill a whole cell at the far edge are left out."""
+        """Cells in y; an incomplete cell at the far edge is dropped."""
         return (self.rows[1] - self.rows[0] + 1) // self.downsample
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Rows and columns of cells, once they are turned."""
+        """Rows and columns of cells, after rotation."""
         return (self.n_columns, self.n_rows) if self.rotate in (90, 270) else (self.n_rows, self.n_columns)
 
     @property
     def width_us(self) -> int:
-        """`bin_us`, which must be known by now."""
+        """`bin_us`; a `ConfigError` if it is None."""
         if self.bin_us is None:
             raise ConfigError("preprocessing: bin_us, the width of a time bin in microseconds, is not given")
         return self.bin_us
 
     def cell(self, row: Any, column: Any) -> Any:
-        """Number in its plane of the cell at this row and column before turning; affine in both."""
+        """Number within its plane of the cell at a row and column before rotation; affine in both."""
         n_rows, n_columns = self.n_rows, self.n_columns
         if self.flip == "x":
             column = n_columns - 1 - column
@@ -117,41 +118,41 @@ class Preprocessing(BaseModel):
 
     @property
     def n_inputs(self) -> int:
-        """Inputs of the network."""
+        """Number of inputs of the network."""
         return self.n_rows * self.n_columns * (1 if self.polarity == "merged" else 2)
 
     def to_dict(self) -> dict[str, Any]:
-        """The choices as plain JSON values."""
+        """The settings as JSON values."""
         return self.model_dump(mode="json")
 
     @classmethod
     def from_dict(cls, choices: dict[str, Any]) -> "Preprocessing":
-        """The choices from `to_dict`'s values; a wrong or unknown one is a `ConfigError`."""
+        """The settings from JSON values; an invalid or unknown one is a `ConfigError`."""
         try:
-            return cls(**choices)
-        except (ValidationError, TypeError) as error:
-            raise ConfigError(f"preprocessing: {_first_complaint(error)}") from None
+            return cls.model_validate(choices)
+        except ValidationError as error:
+            raise ConfigError(f"preprocessing: {complaint(error, cls)}") from None
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
         """Turn events into spikes, (T, n_inputs)."""
         return self.spikes(events, name).to_array(self.n_inputs)
 
     def planes(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
-        """Cells with both polarities apart, OFF then ON: (T, 2, n_rows, n_columns)."""
+        """Cells with separate polarities, OFF then ON: (T, 2, n_rows, n_columns)."""
         spikes = self.spikes(events, name)
         return spikes.to_array(2 * self.n_rows * self.n_columns).reshape(spikes.n_steps, 2, *self.grid)
 
     def upright(self, planes: NDArray[Any]) -> NDArray[Any]:
-        """Turn cells (..., n_rows, n_columns) as pictures are drawn, (..., height, width)."""
+        """Cells (..., n_rows, n_columns) in the orientation of pictures, (..., height, width)."""
         if self.orientation == "mnist-dvs":
-            # Down is our x, and right is falling y: transpose, then mirror.
+            # x points down and y to the left: transpose, then mirror.
             return np.swapaxes(planes, -1, -2)[..., ::-1]
         return planes
 
     def spikes(self, events: Events, name: str = "events") -> SpikeList:
-        """Turn events into a list of spikes, both polarities apart: index = plane * n_rows * n_columns + cell.
+        """Turn events into a list of spikes with separate polarities: index = plane * n_rows * n_columns + cell.
 
-        Modulo `n_inputs`, that is the input: merging means to forget the plane.
+        The input is the index modulo `n_inputs`, which merges polarities where these are not separate inputs.
         """
         events = as_events(events, name)
         if not len(events):
@@ -165,7 +166,7 @@ class Preprocessing(BaseModel):
         first, last = int(t.min()), int(t.max())
         start = first if self.start_us is None else self.start_us
         if max(abs(first), abs(last)) >= FAR_US:
-            raise DataError(f"{name}: times run from {first} to {last}, which no recording in microseconds does")
+            raise DataError(f"{name}: times from {first} to {last} are out of range for microseconds")
         bin_us = self.width_us
         n_steps = self.n_steps or max(1, (last - start) // bin_us + 1)
         check_size(n_steps, self.n_inputs, name, len(events))
@@ -193,29 +194,19 @@ def bin_events(
     polarity: Literal["merged", "separate"] = "merged",
     start_us: int | None = None,
 ) -> NDArray[np.bool_]:
-    """Turn events into spikes, (T, n_inputs): 1 where any event fell into the cell and time bin.
+    """Turn events into spikes, (T, n_inputs): 1 where a cell contains any event in a time bin.
 
     Parameters
     ----------
     events
-        Structured array with fields x, y, t (microseconds), p, as our readers and tonic's data sets return.
-    sensor_size
-        Columns and rows of the sensor.
-    bin_us, n_steps
-        Width of a time bin in microseconds, and how many there are; as many as the recording has if not given.
-    x_range, y_range
-        First and last column and row to keep.
-    downsample
-        Side of the square of pixels that becomes one input.
-    polarity
-        `"merged"`: an input a cell. `"separate"`: first all OFF cells, then all ON cells.
-    start_us
-        Time at which the first bin begins; that of the first event if not given.
+        Structured array with fields x, y, t (microseconds), p, as returned by all readers and by tonic's data sets.
+    sensor_size, bin_us, n_steps, x_range, y_range, downsample, polarity, start_us
+        See :class:`Preprocessing`.
 
     Returns
     -------
     (T, n_inputs) bool
-        Inputs are ordered plane, row (y), column (x), the column running fastest; see `Preprocessing`.
+        Inputs are ordered by plane, row (y), column (x), the column varying fastest.
 
     Examples
     --------
@@ -236,11 +227,3 @@ def bin_events(
             "start_us": start_us,
         }
     ).bin(events)
-
-
-def _first_complaint(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"{where}: {first['msg']}" if where else str(first["msg"])
-    return str(error)

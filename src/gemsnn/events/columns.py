@@ -1,4 +1,4 @@
-"""Events from named columns, as text files, NumPy files and HDF5 files have them; what had to be guessed is said."""
+"""Events from the columns of text, NumPy and HDF5 files; whatever is guessed about them is reported as a warning."""
 
 import re
 import warnings
@@ -22,26 +22,25 @@ _UNIT = re.compile(r"[ _\[(]+(ns|us|µs|ms|s)[\])]?$")
 
 
 class GuessWarning(UserWarning):
-    """Columns of a recording are taken to mean something that the file does not say outright."""
+    """The meaning of a recording's columns was guessed, since the file does not state it."""
 
 
 def events_without_names(table: NDArray[Any], name: str) -> Events:
-    """Events from (n, 4) numbers whose columns nobody named; see `columns_by_content`. What was guessed is said."""
-    found = columns_by_content(table, name)
-    places = {f"column {place + 1}": place for place in range(4)}
-    named = {key: f"column {place + 1}" for key, place in found.items()}
-    return _events(named, lambda key: _whole(table[:, places[key]]), name)
+    """Events from (n, 4) numbers without column names, identified by `columns_by_content`."""
+    index = {f"column {i + 1}": i for i in range(4)}
+    named = {key: f"column {i + 1}" for key, i in columns_by_content(table, name).items()}
+    return _events(named, lambda column: _whole(table[:, index[column]]), name)
 
 
 def columns_by_content(table: NDArray[Any], name: str) -> dict[str, int]:
-    """Where t, x, y and p stand in (n, 4) numbers, if only one way to read them makes sense; else a `DataError`.
+    """Column indices of t, x, y and p in (n, 4) numbers; a `DataError` unless exactly one assignment is possible.
 
-    The polarity is the one column of only two values among -1, 0 and 1; the time is the one that never falls and holds
-    more different values than the others; x comes before y.
+    The polarity is the only column whose two values are 0 and 1, or -1 and 1; the time never decreases and has more
+    distinct values than any other column; x comes before y.
     """
     problem = DataError(
-        f"{name}: {table.shape[1] if table.ndim == 2 else table.shape} columns without names, and it cannot be told "
-        "which is which; name them t (microseconds), x, y, p"
+        f"{name}: {table.shape[1] if table.ndim == 2 else table.shape} columns without names, which are ambiguous; "
+        "name them t (microseconds), x, y, p"
     )
     if table.ndim != 2 or table.shape[1] != 4 or len(table) < 2 or table.dtype.kind not in "iuf":
         raise problem
@@ -57,57 +56,57 @@ def columns_by_content(table: NDArray[Any], name: str) -> dict[str, int]:
 
 
 def _whole(column: NDArray[Any]) -> NDArray[Any]:
-    """As whole numbers, if they are: an array of numbers has one type for all its columns."""
+    """As integers where all values are whole: one fractional column makes the whole array float."""
     if column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.floor(column)).all():
         return column.astype(np.int64)
     return column
 
 
 def events_from_columns(names: Iterable[str], column: Callable[[str], NDArray[Any]], name: str) -> Events:
-    """Find time, x, y and polarity among named columns, in any order and capitals.
+    """Events from named columns, in any order and case.
 
-    `t, x, y, p` with whole numbers is what it says: times in microseconds. Anything else is a guess, said by a
-    `GuessWarning`: other names, a unit of time in the name (`time_ms`), fractional times (taken as seconds), -1 and 1.
-    A column that is missing or there twice is a `DataError`.
+    Columns `t, x, y, p` of whole numbers, with times in microseconds, need no guess. A `GuessWarning` reports anything
+    else: other names, a unit of time in the name (`time_ms`), fractional times (taken as seconds). A missing or
+    duplicate column is a `DataError`.
     """
     return _events(columns_by_name(names, name), column, name)
 
 
 def columns_by_name(names: Iterable[str], name: str) -> dict[str, str]:
-    """What the columns for t, x, y and p are called, if all are there once; else a `DataError`."""
+    """Names of the columns for t, x, y and p; a `DataError` unless each occurs exactly once."""
     names = list(names)
     found: dict[str, str] = {}
     for key, known in _NAMES.items():
         matches = [each for each in names if _UNIT.sub("", each.strip().lower()) in known]
         if len(matches) != 1:
             what = f"{len(matches)} columns" if matches else "no column"
-            there = ", ".join(names) or "no names"
-            raise DataError(f"{name}: {what} for {key} among {there}; name the columns t (microseconds), x, y, p")
+            listed = ", ".join(names) or "no names"
+            raise DataError(f"{name}: {what} for {key} among {listed}; name the columns t (microseconds), x, y, p")
         found[key] = matches[0]
     return found
 
 
 def unit_of_time(column: str, times: NDArray[Any]) -> tuple[float, str]:
-    """What to multiply times by to have microseconds, and in what unit they are: by the column's name or content."""
-    if told := _UNIT.search(column.strip().lower()):
-        unit = told[1].replace("µ", "u")
+    """Microseconds per unit of a column of times, and the unit's name, from the column's name or its values."""
+    if suffix := _UNIT.search(column.strip().lower()):
+        unit = suffix[1].replace("µ", "u")
         return _UNITS[unit], unit
     if times.dtype.kind == "f" and (times != np.floor(times)).any():
         return 1e6, "seconds"
     return 1.0, "microseconds"
 
 
-def say_what_was_guessed(found: Mapping[str, str], unit: str, stacklevel: int) -> None:
-    """A `GuessWarning`, unless columns and unit are what they are called."""
+def warn_of_guess(found: Mapping[str, str], unit: str, stacklevel: int) -> None:
+    """Report how columns were understood, unless they are called t, x, y, p and times are in microseconds."""
     if dict(found) == {key: key for key in found} and unit == "microseconds":
         return
-    told_of = ", ".join(f"{key} from {found[key]!r}" for key in ("t", "x", "y", "p"))
-    # Without the file's name, so that a folder of files of one kind says it once.
-    warnings.warn(f"columns of events: {told_of}; times are in {unit}", GuessWarning, stacklevel=stacklevel + 1)
+    columns = ", ".join(f"{key} from {found[key]!r}" for key in ("t", "x", "y", "p"))
+    # Without the file's name, so that a folder of similar files warns only once.
+    warnings.warn(f"columns of events: {columns}; times are in {unit}", GuessWarning, stacklevel=stacklevel + 1)
 
 
 def _events(found: dict[str, str], column: Callable[[str], NDArray[Any]], name: str) -> Events:
-    """Events from the columns that were found for t, x, y and p."""
+    """Events from the columns found for t, x, y and p."""
     t = np.asarray(column(found["t"]))
     scale, unit = unit_of_time(found["t"], t)
     if scale != 1.0:
@@ -124,7 +123,7 @@ def _events(found: dict[str, str], column: Callable[[str], NDArray[Any]], name: 
     events = as_events(raw, name)
     if not len(events):
         raise DataError(f"{name}: no events; the recording is empty")
-    say_what_was_guessed(found, unit, stacklevel=4)
-    if (events["t"][1:] < events["t"][:-1]).any():  # a difference may be too large for a number
+    warn_of_guess(found, unit, stacklevel=4)
+    if (events["t"][1:] < events["t"][:-1]).any():  # np.diff could overflow
         events = events[np.argsort(events["t"], kind="stable")]
     return np.ascontiguousarray(events, dtype=EVENT_DTYPE)

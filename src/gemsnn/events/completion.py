@@ -1,4 +1,4 @@
-"""Completion: a part of each recording is given, the rest is the spike pattern that visible neurons shall produce."""
+"""Completion: a part of each recording is the input, the rest is the desired spike pattern of the visible neurons."""
 
 from __future__ import annotations
 
@@ -24,20 +24,19 @@ def complete_prepared(
     half: Half | None = None,
     inputs: tuple[int, int] | None = None,
 ) -> None:
-    """Make a completion task of a prepared file: some of its inputs become targets, the others stay inputs.
+    """Turn a prepared file into a completion task: some of its inputs become targets, the others remain inputs.
 
-    Labels are left behind: what is desired of each example is now a spike pattern. The split stays as it is.
+    The targets are spike patterns and replace the labels. The split is unchanged.
 
     Parameters
     ----------
     path, out
         The prepared file to read, and the one to write.
     half
-        Which half of the picture, as a person sees it, becomes the target: `"left"`, `"right"`, `"top"` or `"bottom"`;
-        `"right"` if nothing is said. Needs inputs that lie on a grid. Where polarities are merged, so are the
-        target's.
+        Half of the upright picture that becomes the target: `"left"`, `"right"`, `"top"` or `"bottom"`; default:
+        `"right"`. The inputs must lie on a grid. If polarities are merged, they are merged in the target, too.
     inputs
-        Instead of a half: the first input that becomes a target, and the first after them that does not.
+        Instead of a half, a range of inputs that become targets: the first, and the first after the last.
 
     Examples
     --------
@@ -65,23 +64,23 @@ def complete_prepared(
 
 
 class _Cut:
-    """Which cells are given and which are desired, and the file that comes of it.
+    """The cells that are inputs and those that are targets, and the content of the resulting file.
 
-    A spike's index is plane * n_cells + cell; planes of a merged recording are forgotten in its target.
+    A spike's index is plane * n_cells + cell; in the target of a merged recording, the plane is dropped.
     """
 
     def __init__(self, data: PreparedData, targets: NDArray[np.bool_], **changes: Any) -> None:
-        """``targets``: (n_cells,) which become targets; ``changes``: what the file says of grids and preprocessing."""
+        """``targets``: (n_cells,) mask; ``changes``: grids and preprocessing of the new file, and ``cut`` to record."""
         before = data.content
         n_targets = int(targets.sum())
         if not 0 < n_targets < len(targets):
-            what = "none" if n_targets == 0 else "all"
-            raise ConfigError(f"{data.path}: {what} of its {len(targets)} inputs would become targets; take some")
+            number = "none" if n_targets == 0 else "all"
+            raise ConfigError(f"{data.path}: {number} of its {len(targets)} inputs would become targets; take some")
         self._merged, self._is_target = before.n_planes == 2, targets
-        self._place = np.where(targets, np.cumsum(targets), np.cumsum(~targets)) - 1  # among its own kind
+        self._new_cell = np.where(targets, np.cumsum(targets), np.cumsum(~targets)) - 1
         self._sizes = len(targets) - n_targets, n_targets
         n_planes = before.n_inputs // len(targets)
-        told = {**changes.pop("told"), "of": data.fingerprint, "classes": list(data.classes)}
+        record = {**changes.pop("cut"), "of": data.fingerprint, "classes": list(data.classes)}
         self.content = Content.model_validate(
             {
                 **before.model_dump(),
@@ -89,23 +88,23 @@ class _Cut:
                 "n_visible": n_planes * self._sizes[1],
                 "desired": "pattern",
                 "classes": [],
-                "attributes": {**before.attributes, "completion": told},
+                "attributes": {**before.attributes, "completion": record},
                 **changes,
             }
         )
 
     def example(self, example: Example) -> Example:
         spikes = example.spikes.spikes
-        plane, cell = np.divmod(spikes["index"].astype(np.int64), len(self._place))
-        step, is_target, place = spikes["step"].astype(np.int64), self._is_target[cell], self._place[cell]
-        # Among the given ones order is kept; merging polarities may show a target's cell twice, and out of order.
+        plane, cell = np.divmod(spikes["index"].astype(np.int64), len(self._new_cell))
+        step, is_target, new_cell = spikes["step"].astype(np.int64), self._is_target[cell], self._new_cell[cell]
         given = ~is_target
-        index = plane[given] * self._sizes[0] + place[given]
+        index = plane[given] * self._sizes[0] + new_cell[given]
         inputs = SpikeList.from_pairs(step[given], index, example.spikes.n_steps)
         width = self.content.n_visible
-        wanted = place if self._merged else plane * self._sizes[1] + place
-        step, wanted = np.divmod(np.unique(step[is_target] * width + wanted[is_target]), width)
-        target = SpikeList.from_pairs(step, wanted, example.spikes.n_steps)
+        desired = new_cell if self._merged else plane * self._sizes[1] + new_cell
+        # Merging polarities can leave duplicates, and spikes out of order.
+        step, desired = np.divmod(np.unique(step[is_target] * width + desired[is_target]), width)
+        target = SpikeList.from_pairs(step, desired, example.spikes.n_steps)
         return example._replace(label=None, spikes=inputs, target=target)
 
 
@@ -113,22 +112,22 @@ def _by_half(data: PreparedData, half: Half) -> _Cut:
     if half not in HALVES:
         raise ConfigError(f"half = {half!r}: must be one of {', '.join(HALVES)}")
     if data.grid is None:
-        raise DataError(f"{data.path}: its inputs are on no grid, so there are no halves; say by inputs which to take")
+        raise DataError(f"{data.path}: its inputs are not on a grid, so there are no halves; give a range of inputs")
     cells = _upright(data, np.arange(data.grid[0] * data.grid[1]).reshape(data.grid))
     middle = cells.shape[_axis(half)] // 2
     first, second = np.split(cells, [middle], axis=_axis(half))
-    taken, left = (first, second) if half in ("left", "top") else (second, first)
-    if not taken.size or not left.size:
-        raise DataError(f"{data.path}: a grid of {data.grid[0]} x {data.grid[1]} has no two halves there")
-    (grid, crop), (target_grid, _) = (_rectangle(part, data.grid, data.preprocessing) for part in (left, taken))
+    desired, given = (first, second) if half in ("left", "top") else (second, first)
+    if not desired.size or not given.size:
+        raise DataError(f"{data.path}: a grid of {data.grid[0]} x {data.grid[1]} cannot be halved in this direction")
+    (grid, crop), (target_grid, _) = (_rectangle(part, data.grid, data.preprocessing) for part in (given, desired))
     return _Cut(
         data,
-        np.isin(np.arange(cells.size), taken),
+        np.isin(np.arange(cells.size), desired),
         grid=grid,
         target_grid=target_grid,
         target_half=half,
         preprocessing=None if crop is None else crop.to_dict(),
-        told={"half": half},
+        cut={"half": half},
     )
 
 
@@ -138,24 +137,24 @@ def _by_range(data: PreparedData, inputs: tuple[int, int]) -> _Cut:
         raise ConfigError(
             f"inputs {first} to {end - 1} become targets: {data.path} has inputs 0 to {data.n_inputs - 1}"
         )
-    places = np.arange(data.n_inputs)
-    # Any range is no rectangle of a grid, and no recording can be cropped to the others.
-    changes = {"grid": None, "preprocessing": None, "told": {"inputs": [first, end]}}
-    return _Cut(data, (first <= places) & (places < end), **changes)
+    index = np.arange(data.n_inputs)
+    # A range is not a rectangle of the grid, so no crop of a recording gives the remaining inputs.
+    changes = {"grid": None, "preprocessing": None, "cut": {"inputs": [first, end]}}
+    return _Cut(data, (first <= index) & (index < end), **changes)
 
 
 def _rectangle(
     cells: NDArray[Any], grid: tuple[int, int], preprocessing: Preprocessing | None
 ) -> tuple[list[int], Preprocessing | None]:
-    """Rows and columns that some cells fill, and the preprocessing whose crop gives just these."""
+    """Number of rows and columns of a rectangle of cells, and the preprocessing that crops to it."""
     rows, columns = np.unique(cells // grid[1]), np.unique(cells % grid[1])
     shape = [len(rows), len(columns)]
     if preprocessing is None:
         return shape, None
     side = preprocessing.downsample
     crop = {
-        name: (begin + int(places[0]) * side, begin + (int(places[-1]) + 1) * side - 1)
-        for name, begin, places in (
+        name: (begin + int(lines[0]) * side, begin + (int(lines[-1]) + 1) * side - 1)
+        for name, begin, lines in (
             ("y_range", preprocessing.rows[0], rows),
             ("x_range", preprocessing.columns[0], columns),
         )
@@ -172,16 +171,16 @@ def _axis(half: Half) -> Axis:
 
 
 def whole_pictures(data: PreparedData, given: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_] | None:
-    """Given and other half side by side as a person sees them, (T, 2, height, width): first what was given, then not.
+    """Both halves as an upright picture, (T, 2, height, width): the first plane has the input, the second the rest.
 
-    ``given`` is (T, n_inputs), ``other`` (T, n_visible): a target, or what a model makes of the given half. None if the
-    file does not say how the two belong together.
+    ``given`` is (T, n_inputs), ``other`` (T, n_visible): a target, or a model's output. None if the file does not
+    describe halves of a picture.
     """
     half, grid, target_grid = data.content.target_half, data.grid, data.target_grid
     if half is None or grid is None or target_grid is None:
         return None
     planes = [np.asarray(s, dtype=bool).reshape(len(s), -1, *on) for s, on in ((given, grid), (other, target_grid))]
     parts = [_upright(data, np.logical_or.reduce(part, axis=1)) for part in planes]
-    nothing = [np.zeros_like(part) for part in parts]
-    shown = [np.stack([parts[0], nothing[0]], axis=1), np.stack([nothing[1], parts[1]], axis=1)]
+    empty = [np.zeros_like(part) for part in parts]
+    shown = [np.stack([parts[0], empty[0]], axis=1), np.stack([empty[1], parts[1]], axis=1)]
     return np.concatenate(shown[::-1] if half in ("left", "top") else shown, axis=_axis(half))

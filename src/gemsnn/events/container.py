@@ -1,17 +1,15 @@
-"""The bytes of a prepared file: HDF5 for every other program, and a header of our own by which gemsnn reads it.
+"""The bytes of a prepared file: HDF5 for other programs, with an additional header from which gemsnn reads it.
 
-libhdf5 hangs or crashes on a flipped bit in the structure of a file, and follows links out of it. So it only ever
-writes: where it put each array is noted in a header, and the array is read from there by us. Nothing is believed that
-does not fit its SHA-256:
+libhdf5 hangs or crashes on a flipped bit in the structure of a file, and follows links out of it. It is therefore only
+used for writing: a header records the offset of each array, and reading goes directly to these offsets. Everything that
+is read must match its SHA-256:
 
-    user block (512 bytes)  text: format, then where the header is and its SHA-256
-    /spikes                 the one large array, (step, index) of each spike; read piece by piece, its SHA-256s are in
-                            a table
-    /header                 JSON: `content` (whatever the file is about), and for each table where it is, its type,
-                            shape and SHA-256
-    /train/*, /test/*       the tables, an array with one row per example each; read whole
+    user block (512 bytes)  text: format, then offset and SHA-256 of the header
+    /spikes                 one large array, (step, index) of each spike; read in pieces, whose SHA-256 are in a table
+    /header                 JSON: `content` (metadata), and offset, type, shape and SHA-256 of each table
+    /train/*, /test/*       the tables, arrays with one row per example; read completely
 
-The spikes are written first and as they come; the structure is made around them in the end.
+The spikes are written first, as they arrive; the HDF5 structure is added at the end.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from gemsnn.errors import DataError
 from gemsnn.model.spike_list import SPIKE_DTYPE
 
 if TYPE_CHECKING:
-    import h5py  # only writing needs it, and it takes long to import
+    import h5py  # only needed for writing, and slow to import
 
 FORMAT = b"gemsnn prepared data, format 2\n"
 USER_BLOCK = 512
@@ -53,7 +51,7 @@ class _Exact(BaseModel):
 
 
 class _Place(_Exact):
-    """Where the header is."""
+    """Offset, size and checksum of the header."""
 
     at: Size
     size: Size
@@ -83,17 +81,17 @@ class _Header(_Exact):
 
 
 class Writer:
-    """Writes spikes as they come into a stream; `finish` makes the stream a prepared file."""
+    """Appends spikes to a stream; `finish` turns the stream into a prepared file."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         with _structure(1, _Image()) as (_, spikes):
-            self._at = spikes.get_offset()  # the same however many there will be
+            self._at = spikes.get_offset()  # independent of their number
         self.count = 0
         stream.seek(self._at)
 
     def append(self, spikes: NDArray[np.void]) -> None:
-        """Write some more spikes."""
+        """Append spikes."""
         self._stream.write(spikes.tobytes())
         self.count += len(spikes)
 
@@ -102,14 +100,14 @@ class Writer:
         image = _Image()
         with _structure(self.count, image) as (file, room):
             assert not self.count or room.get_offset() == self._at
-            noted = {}
+            recorded = {}
             for name, table in tables.items():
                 at = _add_array(file, name, table)
                 sha256 = hashlib.sha256(table.tobytes()).hexdigest()
-                noted[name] = _Table(at=at, dtype=table.dtype.str, shape=list(table.shape), sha256=sha256)
+                recorded[name] = _Table(at=at, dtype=table.dtype.str, shape=list(table.shape), sha256=sha256)
             spikes = _Spikes(at=self._at, count=self.count)
-            made = _Header(content=dict(content), spikes=spikes, tables=noted, version=__version__)
-            header = json.dumps(made.model_dump(), allow_nan=False).encode()
+            fields = _Header(content=dict(content), spikes=spikes, tables=recorded, version=__version__)
+            header = json.dumps(fields.model_dump(), allow_nan=False).encode()
             at = _add_array(file, "header", np.array(header))
         place = _Place(at=at, size=len(header), sha256=hashlib.sha256(header).hexdigest())
         image.write_to(self._stream)
@@ -118,7 +116,7 @@ class Writer:
 
 
 class _Image(io.RawIOBase):
-    """A file that remembers what was written where, so that libhdf5 never meets a full disk (it crashes over it)."""
+    """A file in memory, as a list of writes, since libhdf5 crashes when the disk is full."""
 
     def __init__(self) -> None:
         self._pieces: list[tuple[int, bytes]] = []
@@ -143,7 +141,7 @@ class _Image(io.RawIOBase):
 
 @contextmanager
 def _structure(count: int, image: _Image) -> Iterator[tuple[h5py.File, Any]]:
-    """An HDF5 file in an image, with room for so many spikes."""
+    """An HDF5 file in an image, with space reserved for `count` spikes."""
     import h5py
 
     with h5py.File(image, "w", userblock_size=USER_BLOCK) as file:
@@ -151,22 +149,22 @@ def _structure(count: int, image: _Image) -> Iterator[tuple[h5py.File, Any]]:
 
 
 def _dataset(file: h5py.File, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """A data set whose bytes lie in one piece, at a place that is known at once."""
+    """A contiguous data set, whose offset is known immediately."""
     import h5py
 
     choices = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     choices.set_layout(h5py.h5d.CONTIGUOUS)
     choices.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     choices.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    choices.set_obj_track_times(False)  # equal content gives equal bytes, whenever it is written
+    choices.set_obj_track_times(False)  # no time stamps: equal content gives equal bytes
     space = h5py.h5s.create_simple(shape) if shape else h5py.h5s.create(h5py.h5s.SCALAR)
     group, _, last = name.rpartition("/")
-    place = file.require_group(group) if group else file
-    return h5py.h5d.create(place.id, last.encode(), h5py.h5t.py_create(dtype), space, choices)
+    parent = file.require_group(group) if group else file
+    return h5py.h5d.create(parent.id, last.encode(), h5py.h5t.py_create(dtype), space, choices)
 
 
 def _add_array(file: h5py.File, name: str, array: NDArray[Any]) -> int:
-    """Write an array; where it is."""
+    """Write an array, and return its offset."""
     made = _dataset(file, name, array.shape, array.dtype)
     if not array.size:
         return 0
@@ -180,7 +178,7 @@ def _add_array(file: h5py.File, name: str, array: NDArray[Any]) -> int:
 
 
 def is_prepared(path: Path) -> bool:
-    """Whether a file says that it is a prepared file, of this format or another."""
+    """Whether a file starts like a prepared file, of any format version."""
     try:
         with open_regular(path) as stream:
             return _NEWER.match(stream.read(USER_BLOCK)) is not None
@@ -189,7 +187,7 @@ def is_prepared(path: Path) -> bool:
 
 
 class Reader:
-    """An open prepared file: its content, its tables, and its spikes when asked for. Whatever is wrong: `DataError`."""
+    """An open prepared file: its content, its tables, and its spikes on request. Any damage is a `DataError`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -204,7 +202,7 @@ class Reader:
             self.version = self._header.version
             self.n_spikes = self._header.spikes.count
             if self._header.spikes.at + self.n_spikes * SPIKE_DTYPE.itemsize > self._size:
-                raise DataError(f"{path}: damaged: the file is cut off; make it again")
+                raise DataError(f"{path}: damaged: the file is truncated; make it again")
             self.tables = {name: self._read_table(name) for name in self._header.tables}
         except BaseException:
             self._stream.close()
@@ -212,7 +210,7 @@ class Reader:
 
     @property
     def fingerprint(self) -> str:
-        """A SHA-256 over everything that is believed, but not over the order in which examples were written."""
+        """A SHA-256 of the whole content, except the order in which examples were written."""
         tables = {
             name: [table.dtype, table.shape, table.sha256]
             for name, table in self._header.tables.items()
@@ -222,7 +220,7 @@ class Reader:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def spikes(self, begin: int, count: int) -> bytes:
-        """The bytes of some of the spikes, not yet checked; fewer if the file has become shorter."""
+        """The bytes of a range of spikes, not yet verified; fewer if the file was truncated."""
         size = SPIKE_DTYPE.itemsize
         return self._read(self._header.spikes.at + begin * size, count * size)
 
@@ -232,7 +230,7 @@ class Reader:
 
     def _read(self, at: int, size: int) -> bytes:
         if self._stream.closed:
-            raise DataError(f"{self.path}: was closed")
+            raise DataError(f"{self.path}: the file was closed")
         pieces = []
         try:
             while size and (piece := os.pread(self._stream.fileno(), min(size, 1 << 30), at)):
@@ -243,17 +241,17 @@ class Reader:
         return b"".join(pieces)
 
     def _checked(self, at: int, size: int, sha256: str, what: str) -> bytes:
-        """Bytes that fit their checksum; never more than the file has."""
+        """A range of bytes, verified by its checksum."""
         if at + size <= self._size:
             found = self._read(at, size)
             if hashlib.sha256(found).hexdigest() == sha256:
                 return found
-        raise DataError(f"{self.path}: damaged: {what} does not fit its checksum; make the file again")
+        raise DataError(f"{self.path}: damaged: {what} does not match its checksum; make the file again")
 
     def _read_header(self) -> _Header:
         block = self._read(0, USER_BLOCK)
         if not block.startswith(FORMAT):
-            raise DataError(f"{self.path}: {_what_else(block)}")
+            raise DataError(f"{self.path}: {_not_this_format(block)}")
         try:
             place = _Place.model_validate_json(block[len(FORMAT) :])
             text = self._checked(place.at, place.size, place.sha256, "the header")
@@ -270,12 +268,12 @@ class Reader:
         return np.frombuffer(raw, dtype=dtype).reshape(table.shape)
 
 
-def _what_else(block: bytes) -> str:
+def _not_this_format(block: bytes) -> str:
     if found := _NEWER.match(block):
         return f"prepared data of format {int(found[1])}, which this gemsnn cannot read; install a newer one"
     if block.startswith(_HDF5):
         return (
-            "an HDF5 file, but not one of ours, or one that gemsnn 0.1 prepared; make it again with gemsnn data, or "
+            "an HDF5 file, but not a prepared one, or prepared by gemsnn 0.1; make it again with gemsnn data or "
             "gemsnn.events.write_prepared"
         )
     return "not a prepared file, or a damaged one; make it with gemsnn data"

@@ -1,4 +1,4 @@
-"""What a simulated event camera and the scene before it are: their constants."""
+"""The constants of a simulated event camera and of the scene in front of it."""
 
 from typing import NamedTuple
 
@@ -6,100 +6,101 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Saccade(NamedTuple):
-    """A quick movement, to rest until the next one begins."""
+    """A fast movement, followed by rest until the next one."""
 
     begin: float
     end: float
     row: float
     column: float
-    """Where it leads, in sensor pixels from the middle of the path."""
+    """Its end point, in sensor pixels from the centre of the path."""
 
 
 class DVS(BaseModel):
-    """The camera, the screen and the digit's path. Lengths are in sensor pixels, times in seconds unless named.
+    """The camera, the screen and the path of the digit; the default values are fitted to MNIST-DVS at scale 4.
 
-    Rows and columns are those of the upright picture. In an event of a sensor that stood upright, row = y and column =
-    x; of one that stood as that of MNIST-DVS did, row = x and column = 127 - y.
+    Lengths are in sensor pixels, times in seconds unless the name has another unit. Rows and columns are those of the
+    upright picture: row = y and column = x for a sensor mounted upright; row = x and column = 127 - y for that of
+    MNIST-DVS.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     # The digit on the screen
-    scale: float = Field(gt=0)
-    """Sensor pixels an MNIST pixel, along the rows."""
-    stretch: float = Field(gt=0)
+    scale: float = Field(default=1.1621, gt=0)
+    """Sensor pixels per MNIST pixel, along the rows."""
+    stretch: float = Field(default=1.0671, gt=0)
     """The same along the columns, relative to `scale`."""
     turned: float = 0.0
     slanted: float = 0.0
-    """By how much the picture is turned, and its upright strokes lean, in radians."""
-    centre_row: float
-    centre_column: float
-    """Where the middle of the 28 x 28 image is, on average over the path."""
-    row_swing: float
-    column_swing: float
-    """Amplitudes of the path: a triangle wave each, the column's twice as fast."""
-    period: float = Field(gt=0)
-    """Of the rows; that of the columns is half of it."""
-    row_turn: float
-    column_turn: float
-    """A time at which the row is least, and one at which the column is least."""
-    start_jitter: float = Field(ge=0)
-    """Standard deviation of the moment in the path at which a recording begins."""
+    """Rotation of the picture, and slant of its vertical strokes, in radians."""
+    centre_row: float = 60.502
+    centre_column: float = 63.299
+    """Mean position of the centre of the 28 x 28 image."""
+    row_swing: float = 5.6666
+    column_swing: float = 2.2238
+    """Amplitudes of the path: triangle waves, twice as fast for the column."""
+    period: float = Field(default=1.2507, gt=0)
+    """Period of the row; that of the column is half of it."""
+    row_turn: float = 0.28888
+    column_turn: float = 0.28827
+    """Times at which the row and the column have a minimum."""
+    start_jitter: float = Field(default=0.021365, ge=0)
+    """Standard deviation of the time in the path at which a recording begins."""
     saccades: tuple[Saccade, ...] = ()
-    """Another path, in place of the triangle waves: from where the last saccade of a recording leads."""
-    frame_rate: float = Field(gt=0)
-    """Of the screen, in Hz."""
-    animation_rate: float = Field(gt=0)
-    animation_jitter: float = Field(ge=0)
-    """How often the digit moves a step, in Hz, and how unevenly: the standard deviation of a step's time. So a screen
-    frame shows none, one or two new steps."""
+    """A path instead of the triangle waves; it starts at the end point of the last saccade."""
+    frame_rate: float = Field(default=74.94, gt=0)
+    """Refresh rate of the screen, in Hz."""
+    animation_rate: float = Field(default=71.326, gt=0)
+    animation_jitter: float = Field(default=0.0049671, ge=0)
+    """Rate at which the digit moves by a step, in Hz, and standard deviation of a step's time; a screen frame shows
+    zero, one or two new steps."""
 
-    # What reaches a pixel
-    edge_level: float = Field(gt=0, lt=1)
-    """Brightness of the MNIST image that the screen shows as half white."""
-    edge_gain: float = Field(gt=0)
-    """How much steeper than in the image the screen's brightness rises there, up to full white and black."""
-    blur: float = Field(ge=0)
-    """Standard deviation of the lens's and the pixel's own blur."""
-    dark: float = Field(gt=0, lt=1)
-    """Light of black relative to white."""
+    # The light on a pixel
+    edge_level: float = Field(default=0.35302, gt=0, lt=1)
+    """Brightness of the MNIST image that the screen shows as mid-grey."""
+    edge_gain: float = Field(default=19.577, gt=0)
+    """Slope of the screen's brightness there, relative to the image; it saturates at white and black."""
+    blur: float = Field(default=0.11767, ge=0)
+    """Standard deviation of the blur of lens and pixel."""
+    dark: float = Field(default=0.11186, gt=0, lt=1)
+    """Luminance of black relative to white."""
 
     # The pixel
-    threshold_on: float = Field(gt=0)
-    threshold_off: float = Field(gt=0)
-    """Change of log light that makes an event."""
-    threshold_mismatch: float = Field(ge=0)
-    """How much pixels differ: standard deviation of a pixel's sensitivity around 1, by which both of its thresholds are
-    divided; the same in all recordings."""
-    threshold_noise: float = Field(ge=0)
+    threshold_on: float = Field(default=0.3584, gt=0)
+    threshold_off: float = Field(default=0.38699, gt=0)
+    """Change of log luminance that triggers an event."""
+    threshold_mismatch: float = Field(default=0.41434, ge=0)
+    """Standard deviation over pixels of the sensitivity, with mean 1, that divides both thresholds; fixed over
+    recordings."""
+    threshold_noise: float = Field(default=0.34739, ge=0)
     """Relative standard deviation of a pixel's threshold from event to event."""
-    tau_on_us: float = Field(gt=0)
-    tau_off_us: float = Field(gt=0)
-    """Time constants of screen and pixel together, to lighter and to darker."""
-    refractory_us: float = Field(ge=0)
-    refractory_mismatch: float = Field(ge=0)
+    tau_on_us: float = Field(default=5951.7, gt=0)
+    tau_off_us: float = Field(default=14665.0, gt=0)
+    """Time constants of screen and pixel combined, for rising and for falling light."""
+    refractory_us: float = Field(default=724.48, ge=0)
+    refractory_mismatch: float = Field(default=0.21013, ge=0)
 
     # Background noise
-    noise_rate: float = Field(ge=0)
-    """Median over the pixels of events per second without any change of light."""
-    noise_spread: float = Field(ge=0)
-    """Standard deviation over the pixels of the logarithm of that rate: a few pixels are hot."""
-    noise_on_share: float = Field(ge=0, le=1)
+    noise_rate: float = Field(default=0.0093745, ge=0)
+    """Median over pixels of the events per second under constant light."""
+    noise_spread: float = Field(default=1.2615, ge=0)
+    """Standard deviation over pixels of the logarithm of that rate."""
+    noise_on_share: float = Field(default=0.87112, ge=0, le=1)
     hot_pixels: int = Field(default=0, ge=0)
     hot_rate: float = Field(default=100.0, ge=0)
-    """Pixels that send events all the time, and how many per second."""
+    """Number of hot pixels, and their events per second."""
 
     # The recording
-    duration: float = Field(gt=0)
-    duration_spread: float = Field(ge=0)
-    duration_least: float = Field(gt=0)
-    duration_most: float = Field(gt=0)
+    duration: float = Field(default=2.2473, gt=0)
+    duration_spread: float = Field(default=0.12316, ge=0)
+    duration_least: float = Field(default=1.9583, gt=0)
+    duration_most: float = Field(default=2.4763, gt=0)
 
     sensor: int = Field(default=128, gt=0)
     """Rows and columns of the sensor."""
     inverted: bool = False
-    """Whether ON means darker; a dark digit on a light screen looks the same."""
+    """Whether ON means darker, as with a dark digit on a light screen."""
     upright: bool = False
-    """Whether it stood upright, or as that of MNIST-DVS did."""
+    """Whether the sensor was mounted upright, or as that of MNIST-DVS."""
     sensor_seed: int = 128
-    """Which specimen of the sensor: draws its pixels' mismatch."""
+    """Seed of the mismatch between pixels."""

@@ -1,9 +1,10 @@
-"""Prophesee's `.raw` (EVT 2.0, 3.0) and iniVation's `.aedat4` (AEDAT 4.0), by the package `faery`.
+"""Prophesee's `.raw` (EVT 2.0, 3.0) and iniVation's `.aedat4` (AEDAT 4.0), read with the package `faery`.
 
-A damaged AEDAT 4 file can make it abort the whole process, or ask for any amount of memory. So it works in a process of
-its own, whose memory follows from the size of the file, and which hands over the events that it could read.
+A damaged AEDAT 4 file can make faery abort the process or allocate any amount of memory. It therefore runs in a process
+of its own, with a memory limit that follows from the size of the file, and sends back the events that it could read.
 """
 
+import os
 import subprocess
 import sys
 import warnings
@@ -14,12 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from gemsnn.errors import DataError
-from gemsnn.events.files import regular
-from gemsnn.events.records import DamageWarning, Events
-from gemsnn.events.wire import RECORD_DTYPE, events_of
+from gemsnn.events.files import opened
+from gemsnn.events.records import RECORD_DTYPE, DamageWarning, Events, events_of
 
-_MEMORY = 2 << 30  # bytes that the process may use, besides
-_MEMORY_PER_BYTE = 100  # of the file: compressed events grow
+_MEMORY = 2 << 30  # bytes that the process may use in any case
+_MEMORY_PER_BYTE = 100  # and for each byte of the file, which may be compressed
 
 
 def read_faery(path: str | PathLike[str]) -> Events:
@@ -30,8 +30,9 @@ def read_faery(path: str | PathLike[str]) -> Events:
     (n,) structured array
         Fields x, y, t in microseconds, p (1 for ON), in order of time.
     """
-    with regular(path) as file, file.open("rb"):
-        size = file.stat().st_size
+    file = Path(path)
+    with opened(file) as stream:
+        size = os.fstat(stream.fileno()).st_size
     if find_spec("faery") is None:
         raise DataError(f"{file}: to read {file.suffix} files, install the package faery: pip install 'gemsnn[faery]'")
     worker, memory = Path(__file__).with_name("faery_worker.py"), _MEMORY + _MEMORY_PER_BYTE * size
@@ -40,11 +41,11 @@ def read_faery(path: str | PathLike[str]) -> Events:
             [sys.executable, "-P", worker, file, str(memory)], capture_output=True, check=False, timeout=60 + size / 1e6
         )
     except subprocess.TimeoutExpired:
-        raise DataError(f"{file}: cannot be read: faery did not come to an end") from None
+        raise DataError(f"{file}: cannot be read: faery timed out") from None
     whole = len(done.stdout) // RECORD_DTYPE.itemsize * RECORD_DTYPE.itemsize
     events = events_of(done.stdout[:whole])
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    why = said[-1] if said and done.returncode == 1 else "faery gave up on it"
+    messages = done.stderr.decode(errors="replace").strip().splitlines()
+    why = messages[-1] if messages and done.returncode == 1 else "faery crashed"
     if not len(events):
         raise DataError(f"{file}: no events could be read: {why if done.returncode else 'the recording is empty'}")
     if done.returncode:

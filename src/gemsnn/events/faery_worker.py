@@ -1,4 +1,4 @@
-"""What ``faery_files.py`` runs as a process of its own: PATH MEMORY; events go to standard output as they are read."""
+"""The process that ``faery_files.py`` starts with PATH MEMORY; it writes events to standard output."""
 
 import sys
 from pathlib import Path
@@ -10,15 +10,15 @@ def main(path: str, memory: str) -> int:
 
         resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
     except (ImportError, ValueError, OSError):
-        pass  # where there are no such limits
+        pass  # the platform has no such limit
     import faery
 
     kind = {".raw": "evt", ".aedat4": "aedat"}[Path(path).suffix.lower()]
     try:
         for events in faery.events_stream_from_file(path, file_type=kind):
-            sys.stdout.buffer.write(events.tobytes())  # faery's own order is that of RECORD_DTYPE
+            sys.stdout.buffer.write(events.tobytes())  # faery's records have the layout of RECORD_DTYPE
             sys.stdout.buffer.flush()
-    except BaseException as error:  # its panics are no Exceptions
+    except BaseException as error:  # its panics are not Exceptions
         print(str(error).splitlines()[0][:200] if str(error) else type(error).__name__, file=sys.stderr)
         return 1
     return 0

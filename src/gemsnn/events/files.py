@@ -1,57 +1,48 @@
-"""Getting the bytes of a recording off the disk, and what can be wrong with them before any format is looked at."""
+"""Reading the bytes of a recording, and what binary formats have in common."""
 
-import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.common import memory
+from gemsnn.common.files import open_regular
 from gemsnn.errors import ConfigError, DataError
-from gemsnn.events.records import DamageWarning
+from gemsnn.events.records import DamageWarning, Events, make_events
 
 
-def read_bytes(path: str | PathLike[str]) -> bytes:
-    """Read a regular file whole; anything else (a directory, a pipe, a file one may not read) is a `DataError`."""
-    with regular(path) as file:
-        return file.read_bytes()
+@contextmanager
+def opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """A recording, open for reading; an operating system error, or anything but a regular file, is a `DataError`."""
+    file = Path(path)
+    try:
+        with open_regular(file) as stream:
+            yield stream
+    except FileNotFoundError:
+        raise DataError(f"{file}: there is no such file") from None
+    except PermissionError:
+        raise DataError(f"{file}: no permission to read this file; change it with chmod u+r") from None
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
-def read_beginning(path: str | PathLike[str], size: int) -> bytes:
-    """The first so many bytes of a regular file."""
-    with regular(path) as file, file.open("rb") as stream:
+def read_bytes(path: str | PathLike[str], size: int = -1) -> bytes:
+    """The first `size` bytes of a recording, or all of it."""
+    with opened(path) as stream:
         return stream.read(size)
 
 
 def require_memory(size: int, name: str) -> None:
-    """Refuse a file that would unpack to more than the memory can hold."""
+    """Refuse a file that would unpack to more than the available memory."""
     try:
         memory.require(size, f"{name}: unpacked, it")
     except ConfigError as error:
         raise DataError(f"{error}; is it damaged?") from None
-
-
-@contextmanager
-def regular(path: str | PathLike[str]) -> Iterator[Path]:
-    """A regular file that is about to be read; what goes wrong with that is a `DataError`."""
-    file = Path(path)
-    try:
-        mode = file.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise DataError(f"{file}: this is a directory; give the recording's file (nothing read, byte 0)")
-        if not stat.S_ISREG(mode):
-            raise DataError(f"{file}: this is not a regular file; save the recording to disk first (byte 0)")
-        yield file
-    except FileNotFoundError:
-        raise DataError(f"{file}: there is no such file") from None
-    except PermissionError:
-        raise DataError(f"{file}: no permission to read this file (byte 0); change it with chmod u+r") from None
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        raise DataError(f"{file}: cannot be read (byte 0): {getattr(error, 'strerror', None) or error}") from None
 
 
 def whole_records(data: bytes, start: int, size: int, name: str) -> int:
@@ -64,17 +55,17 @@ def whole_records(data: bytes, start: int, size: int, name: str) -> int:
 
 
 def unwrap(stamps: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int]:
-    """Make a clock of so many bits run on over its wraps, and find where it goes back.
+    """Undo the overflows of a clock of so many bits, up to where it goes back.
 
-    Two stamps are compared on the circle of the clock: a step of less than half the circle is forward (a wrap, if the
-    number falls), any other is a jump back.
+    Stamps are compared modulo 2^bits: a step of less than half the range is forward (an overflow, if the number falls),
+    any other is a jump back.
 
     Returns
     -------
-    times : (n,)
-        Time without wraps, as long as `usable`.
+    times : (usable,)
+        Times without overflows.
     usable
-        How many stamps come before the first jump back.
+        Number of stamps before the first jump back.
     """
     half, full = 1 << (bits - 1), 1 << bits
     if stamps[-1] - stamps[0] < half and (stamps[1:] >= stamps[:-1]).all():  # as nearly always
@@ -89,13 +80,38 @@ def unwrap(stamps: NDArray[np.int64], bits: int) -> tuple[NDArray[np.int64], int
     return times, usable
 
 
-def warn_of_damage(data: bytes, start: int, size: int, back: int | None, name: str) -> None:
-    """Warn if a recording was read only in part: up to record `back`, where time jumps back, or to a cut record."""
-    if back is not None:
-        message = f"{name}: time jumps back at byte {start + back * size}; the {back} events before it were read"
-    elif (len(data) - start) % size:
-        count = (len(data) - start) // size
-        message = f"{name}: cut inside a record at byte {start + count * size}; the {count} events before it were read"
+def undamaged_events(
+    x: NDArray[Any],
+    y: NDArray[Any],
+    stamps: NDArray[np.int64],
+    p: NDArray[Any],
+    *,
+    bits: int,
+    data: bytes,
+    start: int,
+    size: int,
+    name: str,
+    record: NDArray[np.int64] | None = None,
+) -> Events:
+    """Events up to the first whose time jumps back; a `DamageWarning` if there is one, or a cut record at the end.
+
+    Parameters
+    ----------
+    x, y, stamps, p
+        (n,) each; `stamps` from a clock of so many `bits`.
+    data, start, size
+        The file, the offset of its first record, and the size of a record, in bytes.
+    record
+        (n,) record number of each event, where other records lie between them.
+    """
+    times, usable = unwrap(stamps, bits)
+    cut = (len(data) - start) % size
+    if usable < len(stamps):
+        number = usable if record is None else int(record[usable])
+        message = f"time jumps back at byte {start + number * size}"
+    elif cut:
+        message = f"cut inside a record at byte {len(data) - cut}"
     else:
-        return
-    warnings.warn(message, DamageWarning, stacklevel=4)
+        return make_events(x, y, times, p)
+    warnings.warn(f"{name}: {message}; the {usable} events before it were read", DamageWarning, stacklevel=4)
+    return make_events(x[:usable], y[:usable], times, p[:usable])

@@ -1,11 +1,9 @@
 """N-MNIST recordings (`.bin`), the 40-bit format of the ATIS data sets: reading and writing.
 
-Five bytes an event: x, y, then one bit of polarity (1 is ON) and 23 bits of time in microseconds. Larger data sets in
-this format mark the overflow of their clock by a record with y = 240, which adds 2^13 microseconds to all that follow.
+Five bytes per event: x, y, then one bit of polarity (1 is ON) and 23 bits of time in microseconds. Larger data sets in
+this format mark a clock overflow by a record with y = 240, which adds 2^13 microseconds to all times after it.
 
-What happens with a file that is not whole follows `gemsnn.events.aedat`: no events, a directory or no permission are
-a `DataError`; so is an event outside the sensor, with its byte offset; a cut record or a time that jumps back ends the
-recording there, with a `DamageWarning`; a clock that wraps after 2^23 microseconds runs on.
+Damaged files are treated as in `gemsnn.events.aedat`; the clock overflows after 2^23 microseconds.
 """
 
 from os import PathLike
@@ -13,8 +11,8 @@ from os import PathLike
 import numpy as np
 
 from gemsnn.errors import DataError
-from gemsnn.events.files import read_bytes, unwrap, warn_of_damage, whole_records
-from gemsnn.events.records import EVENT_DTYPE, Events, as_events
+from gemsnn.events.files import read_bytes, undamaged_events, whole_records
+from gemsnn.events.records import Events, as_events
 
 SENSOR_SIZE = (34, 34)
 """Columns and rows of an N-MNIST recording."""
@@ -31,18 +29,18 @@ def read_nmnist(path: str | PathLike[str], sensor_size: tuple[int, int] = SENSOR
     path
         The `.bin` file.
     sensor_size
-        Columns and rows; events outside are a `DataError`. The default is N-MNIST's 34 x 34.
+        Columns and rows; events outside are a `DataError`.
 
     Returns
     -------
     (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON); times never go back.
+        Fields x, y, t in microseconds, p (1 for ON); times never decrease.
     """
     return parse_nmnist(read_bytes(path), str(path), sensor_size)
 
 
 def parse_nmnist(data: bytes, name: str, sensor_size: tuple[int, int] = SENSOR_SIZE) -> Events:
-    """Decode the bytes of a recording; `name` is what messages call it. See `read_nmnist`."""
+    """Decode the bytes of a recording, called `name` in messages. See `read_nmnist`."""
     if not data:
         raise DataError(f"{name}: the file is empty (byte 0)")
     count = whole_records(data, 0, 5, name)
@@ -58,21 +56,13 @@ def parse_nmnist(data: bytes, name: str, sensor_size: tuple[int, int] = SENSOR_S
         )
     high = raw[:, 2].astype(np.int64)
     stamps = ((high & 0x7F) << 16) | (raw[:, 3].astype(np.int64) << 8) | raw[:, 4]
-    kept = np.arange(count)
-    if overflow.any():
-        stamps += _OVERFLOW_STEP * np.cumsum(overflow)
-        kept = np.flatnonzero(~overflow)
-        if not len(kept):
-            raise DataError(f"{name}: only clock overflow marks and no event (byte 0); the recording is empty")
-    times, usable = unwrap(stamps[kept], bits=23)
-    back = int(kept[usable]) if usable < len(kept) else None
-    kept = kept[:usable]
-    events = np.empty(usable, dtype=EVENT_DTYPE)
-    events["x"], events["y"] = x[kept], y[kept]
-    events["t"] = times
-    events["p"] = high[kept] >> 7
-    warn_of_damage(data, 0, 5, back, name)
-    return events
+    stamps += _OVERFLOW_STEP * np.cumsum(overflow)
+    kept = np.flatnonzero(~overflow)
+    if not len(kept):
+        raise DataError(f"{name}: only clock overflow marks and no event (byte 0); the recording is empty")
+    return undamaged_events(
+        x[kept], y[kept], stamps[kept], high[kept] >> 7, bits=23, data=data, start=0, size=5, name=name, record=kept
+    )
 
 
 def encode_nmnist(events: Events, name: str = "events") -> bytes:

@@ -1,4 +1,4 @@
-"""Events in NumPy files: `.npy` with a structured array, `.npz` with one, or with an array for each of t, x, y, p."""
+"""Events in NumPy files: a structured array in `.npy` or `.npz`, or an array for each of t, x, y, p in `.npz`."""
 
 import io
 import tokenize
@@ -18,7 +18,7 @@ from gemsnn.events.files import read_bytes, require_memory
 from gemsnn.events.records import Events
 
 COPIES = 3
-"""Arrays, their columns put together, and events: what is in memory at once while columns become events."""
+"""Peak memory of reading, in sizes of the raw arrays: the arrays, their columns combined, and the events."""
 
 _DAMAGE = (
     ValueError, OSError, EOFError, KeyError, SyntaxError, TypeError, RuntimeError, MemoryError,
@@ -29,9 +29,9 @@ _DAMAGE = (
 def read_numpy(path: str | PathLike[str]) -> Events:
     """Read events from a `.npy` or `.npz` file.
 
-    A structured array with fields t, x, y, p; or, in `.npz`, an array for each. Other names are guessed, and said (see
-    `gemsnn.events.GuessWarning`), and so are the columns of an (n, 4) array without names. Nothing in the file is run:
-    pickled objects are refused.
+    A structured array with fields t, x, y, p; or, in `.npz`, an array for each. Other names, and the columns of an
+    (n, 4) array without names, are guessed and reported by a `gemsnn.events.GuessWarning`. Pickled objects are refused,
+    so that no code in the file is run.
 
     Returns
     -------
@@ -63,16 +63,16 @@ def read_numpy(path: str | PathLike[str]) -> Events:
 
 
 def _read_array(stream: IO[bytes], size: int) -> NDArray[Any]:
-    """One array; its declared shape is held against the bytes that there are before any memory is taken."""
+    """One array; its declared shape is compared with the available bytes before memory is allocated."""
     version = npy.read_magic(stream)
     read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
     if read_header is None:
-        raise ValueError(f"version {version} of the format is not read")
+        raise ValueError(f"version {version} of the format is not supported")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+        warnings.simplefilter("ignore")  # about headers written by Python 2
         shape, fortran, dtype = read_header(stream)
     if dtype.hasobject:
-        raise ValueError("it holds pickled objects, which are not read")
+        raise ValueError("it contains pickled objects, which are not read")
     count = 1
     for side in shape:
         count *= side

@@ -1,14 +1,14 @@
-"""From events to steps while they come: the bins of ``binning.py``, one after the other, in constant memory.
+"""Binning of live events: the steps of ``binning.py``, one after the other, in constant memory.
 
-Events are looked at one by one, so that it does not matter how they are cut into arrays. A step is complete as soon as
-an event comes that is later than the step's end by at least the patience. What then becomes of
+Events are processed one by one, so the result does not depend on how they are divided into arrays. A step is complete
+as soon as an event arrives that is later than the step's end by at least the patience.
 
-- *gaps*: a step without events is a step of silence, as in bulk. Where the recording has no last step, a jump in time
-  beyond ``longest_gap_us`` is an error, since it is damage or another recording;
-- *events out of order*: an event whose step is not yet complete counts, whatever came before it;
-- *late events*, whose step is complete: they are left out, and counted in ``late``.
+- *Gaps*: a step without events is a step of silence. If the recording has no last step, a jump in time by more than
+  ``longest_gap_us`` is an error, since it means damage or another recording.
+- *Events out of order* count as long as their step is not complete.
+- *Late events*, whose step is complete, are dropped and counted in ``late``.
 
-A recording in order of time, or out of order by no more than the patience, gives the steps of ``Preprocessing.bin``.
+A recording in order of time, or out of order by at most the patience, gives the steps of ``Preprocessing.bin``.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from gemsnn.model.spike_list import check_size
 
 
 class OnlineBinner:
-    """Feeds on arrays of events of any size, as they arrive, and gives the steps that are complete.
+    """Takes arrays of events of any size, as they arrive, and yields the steps that are complete.
 
     Parameters
     ----------
     preprocessing
-        What turns events into inputs.
+        Conversion from events to inputs.
     patience_us
-        How much later than a step's end an event must be for the step to be complete: 0 for sources in order of time.
+        How much later than a step's end an event must be to complete the step: 0 for sources in order of time.
     endless
-        Go on after the preprocessing's ``n_steps``.
+        Ignore the preprocessing's ``n_steps``.
     longest_gap_us
-        A jump in time by more than this is an error, if there is no last step.
+        Without a last step, a larger jump in time is an error.
 
     Attributes
     ----------
     steps
-        How many steps were given since the last reset.
+        Number of steps since the last reset.
     seen
-        How many events it has looked at since then.
+        Number of events processed since then.
     late
-        How many events were left out because their step was complete.
+        Number of events dropped because their step was complete.
 
     Examples
     --------
@@ -66,14 +66,14 @@ class OnlineBinner:
         endless: bool = False,
         longest_gap_us: int = LONGEST_GAP_US,
     ) -> None:
-        from gemsnn.events import placing  # which takes a while to import
+        from gemsnn.events import placing  # slow to import
 
         p = self.preprocessing = preprocessing
         patience_us = whole_number("patience_us", patience_us, 0)
         longest_gap_us = whole_number("longest_gap_us", longest_gap_us, 1)
         for name, value in (("patience_us", patience_us), ("longest_gap_us", longest_gap_us)):
             if value >= FAR_US:
-                raise ConfigError(f"{name} = {value}: no recording in microseconds lasts that long")
+                raise ConfigError(f"{name} = {value}: out of range for microseconds")
         self.n_steps, self.patience_us = None if endless else p.n_steps, patience_us
         self._geometry = placing.Geometry(
             *p.sensor_size, p.columns[0], p.rows[0], p.n_columns, p.n_rows, p.downsample,
@@ -81,17 +81,17 @@ class OnlineBinner:
             1 if p.polarity == "merged" else 2, p.width_us, patience_us, longest_gap_us,
             -1 if self.n_steps is None else self.n_steps, p.start_us is None,
         )  # fmt: skip
-        # Steps that can be open at once; step s is in row s modulo their number.
+        # The steps that can be incomplete at the same time; step s is in row s modulo their number.
         n_open = -(-patience_us // p.width_us) + 1
         check_size(n_open, p.n_inputs, f"patience_us = {patience_us}")
         self._open = np.zeros((n_open, p.n_inputs), dtype=np.bool_)
         self._kernel = placing
         self._state = np.zeros(1, dtype=placing.STATE)
         self.reset()
-        self._place()  # compiled now, if ever
+        self._place()  # compile now
 
     def reset(self) -> None:
-        """Forget everything: the next event begins a recording."""
+        """Start over: the next event begins a recording."""
         self._open[:] = False
         self._state[:] = 0
         self._seen = 0
@@ -113,20 +113,19 @@ class OnlineBinner:
 
     @property
     def ended(self) -> bool:
-        """Whether all steps of the recording were given; events are then left out until the next reset."""
+        """Whether all steps of the recording were yielded; events are then ignored until the next reset."""
         return self.steps == self.n_steps
 
     @property
     def time_us(self) -> int | None:
-        """When the latest step that was given ended; None before the first event."""
+        """End of the latest step that was yielded; None before the first event."""
         state = self._state[0]
         return int(state["start"] + state["next"] * self.preprocessing.width_us) if state["begun"] else None
 
     def feed(self, events: Events, name: str = "events") -> Iterator[NDArray[np.bool_]]:
-        """The (n_inputs,) inputs of each step that these events complete.
+        """Yield the (n_inputs,) inputs of each step that these events complete.
 
-        What is not taken out of the iterator comes out of the next one. Error messages count events from the last
-        reset.
+        Steps that are not consumed are yielded by the next iterator. Error messages count events from the last reset.
         """
         clean = np.require(as_events(events, name, check_polarity=False), requirements=("C", "W"))
         if not len(self._rest) or self.ended:
@@ -136,7 +135,7 @@ class OnlineBinner:
         return self._complete_steps(name)
 
     def wait_until(self, time_us: int) -> Iterator[NDArray[np.bool_]]:
-        """The inputs of each step that ends by this time: the source says that no earlier event will come."""
+        """Yield the inputs of each step that ends by this time, when the source announces no earlier event."""
         yield from self._complete_steps("events")
         if self._state["begun"][0]:
             newest = int(self._state["newest"][0])
@@ -149,9 +148,9 @@ class OnlineBinner:
         yield from self._complete_steps("events")
 
     def finish(self) -> Iterator[NDArray[np.bool_]]:
-        """The steps that are left when no event will come any more, up to the preprocessing's ``n_steps``.
+        """Yield the remaining steps of a recording that is over: up to ``n_steps``, or else the last event.
 
-        Without that number, up to the last event. A recording without events is silence, of one step at least.
+        A recording without events has one step of silence.
         """
         yield from self._complete_steps("events")
         last, start = int(self._state["last"][0]), int(self._state["start"][0])
@@ -159,14 +158,12 @@ class OnlineBinner:
         while self.steps < n_steps:
             yield self._take()
 
-    # ---- inside
-
     def _begin(self, start_us: int) -> None:
         self._state["begun"], self._state["start"] = True, start_us
         self._state["newest"] = self._state["last"] = start_us
 
     def _place(self) -> int:
-        """Place events until a step is complete or one of them is wrong."""
+        """Place events until a step is complete or an event is invalid."""
         placed, result = self._kernel.place(self._rest, self._geometry, self._state, self._open)
         self._rest, self._seen = self._rest[placed:], self._seen + placed
         return int(result)
@@ -184,11 +181,11 @@ class OnlineBinner:
             if result in (self._kernel.ALL_PLACED, self._kernel.ENDED):
                 return
             if result != self._kernel.STEP_COMPLETE:
-                raise self._complaint(result, name)
+                raise self._invalid_event(result, name)
             yield self._take()
 
-    def _complaint(self, result: int, name: str) -> DataError:
-        """What is wrong with the next event, which is left out."""
+    def _invalid_event(self, result: int, name: str) -> DataError:
+        """What is wrong with the next event, which is dropped."""
         event, index = self._rest[0], self._seen
         self._rest, self._seen = self._rest[1:], self._seen + 1
         x, y, t, p = (event[field] for field in ("x", "y", "t", "p"))
@@ -198,7 +195,7 @@ class OnlineBinner:
         if result == self._kernel.NO_POLARITY:
             return DataError(f"{name}: event {index} has polarity p = {p}; it must be 0 (OFF) or 1 (ON)")
         if result == self._kernel.TOO_FAR:
-            return DataError(f"{name}: event {index} is at t = {t}, which no recording in microseconds reaches")
+            return DataError(f"{name}: event {index} is at t = {t}, out of range for microseconds")
         newest, gap = self._state["newest"][0], self._geometry.longest_gap_us
         return DataError(
             f"{name}: time jumps from {newest} to {t} at event {index}, by more than {gap / 1e6:g} s; if a new "

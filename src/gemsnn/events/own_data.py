@@ -1,4 +1,4 @@
-"""Your own arrays or recordings, with your own labels or desired spike patterns, as a prepared file."""
+"""Arrays or recordings, with labels or desired spike patterns, as a prepared file."""
 
 from __future__ import annotations
 
@@ -45,42 +45,42 @@ def write_prepared(
     source: str = "arrays",
     attributes: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write your own spikes, or recordings, and labels as a prepared file, to train on from the command line.
+    """Write spikes or recordings, and labels, as a prepared file for training from the command line.
 
     Parameters
     ----------
     path
-        Where to write the file; one that is there is replaced.
+        File to write; an existing one is replaced.
     X
-        Spikes, 0 or 1: an array (n, T, n_inputs), or anything that yields n arrays (T, n_inputs) in turn, for data
-        that does not fit in memory. T may differ from example to example. With `preprocessing` also recordings: arrays
-        of events with fields x, y, t, p. Or a data set as PyTorch has them, whose items are (spikes or events, label);
-        then without `y`. Its items are read twice, first for their labels.
+        Spikes, 0 or 1: an array (n, T, n_inputs), or an iterable of n arrays (T, n_inputs), for data that does not fit
+        in memory. T may differ between examples. With `preprocessing` also recordings: arrays of events with fields x,
+        y, t, p. Or a PyTorch data set whose items are pairs (spikes or events, label), without `y`; its items are read
+        twice, first for their labels.
     y
-        (n,) labels, whole numbers or texts. Or (n, C) of 0 and 1, where several labels can hold at once.
+        (n,) labels, integers or strings. Or (n, C) of 0 and 1 for several labels per example.
     targets
-        In place of `y`: the desired spikes of each example, (n, T, n_visible) or n arrays (T, n_visible).
+        Instead of `y`: the desired spikes of each example, (n, T, n_visible) or n arrays (T, n_visible).
     split
-        For each example `"train"` or `"test"`; or the share of each class to test on, drawn with `seed`.
+        `"train"` or `"test"` for each example; or the fraction of each class to test on, drawn with `seed`.
     classes
-        The classes in the order that their visible neurons shall have; the labels there are, sorted, if not given. If
-        these are texts, `y` may also hold their indices. For (n, C) labels, what the columns are called.
+        The classes in the order of their visible neurons; default: the sorted labels. If these are strings, `y` may
+        also contain their indices. For (n, C) labels, the names of the columns.
     names
-        What each example is called, for example in error messages and pictures.
+        Names of the examples, for example in error messages and pictures.
     groups
-        What each example belongs together with: a person, a day, a trial. Whatever is held out is then a whole group.
+        Group of each example, such as a person, a day or a trial; groups are held out as a whole.
     grid
-        (rows, columns), if the inputs are pixels: n_inputs = planes x rows x columns, the column running fastest.
-        Examples can then be drawn, and moved while learning.
+        (rows, columns), if the inputs are pixels: n_inputs = planes x rows x columns, the column varying fastest.
+        Needed to draw examples, and to shift them as augmentation.
     target_grid
         The same for `targets`, if they are pictures.
     preprocessing
-        How events become spikes; tells the grid, too. Without `bin_us`, the width of a time bin follows from the
-        recordings, and a `gemsnn.events.GuessWarning` says what was chosen; X must then be a sequence.
+        Conversion from events to spikes; includes the grid. Without `bin_us`, the bin width follows from the
+        recordings, and a `gemsnn.events.GuessWarning` reports it; X must then be a sequence.
     source
-        What the file says about where the data come from.
+        Origin of the data, for the file's attributes.
     attributes
-        Further things to record; JSON values.
+        Further attributes; JSON values.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def write_prepared(
     """
     if is_pairs(X):
         if y is not None or targets is not None:
-            raise DataError("the data set brings its own labels: leave y and targets out")
+            raise DataError("the data set has its own labels: leave y and targets out")
         labels, first_grid = list[Label](), None
         for i, one in enumerate(pairs(X)):
             labels.append(one.label)
@@ -117,7 +117,7 @@ def write_prepared(
     except TypeError:
         raise ShapeError(f"X must be an array (n, T, n_inputs), or yield arrays (T, n_inputs), not {X!r:.60}") from None
     except StopIteration:
-        raise DataError(f"X holds no examples, {given} has {n}") from None
+        raise DataError(f"X contains no examples, {given} has {n}") from None
     n_inputs = _width(first) if preprocessing is None else preprocessing.n_inputs
     shape = grid if preprocessing is None else preprocessing.grid
     if grid is not None and shape is not None and tuple(grid) != tuple(shape):
@@ -143,44 +143,44 @@ def write_prepared(
             if i:
                 found = next(examples, None)
                 if found is None:
-                    raise DataError(f"X holds {i} examples, {given} has {n}")
+                    raise DataError(f"X contains {i} examples, {given} has {n}")
                 array = _array(found, i)
             name = f"example {i}" if names is None else str(names[i])
             if (array.dtype.names is None) != (first.dtype.names is None):
-                raise DataError(f"{name}: X must hold either arrays (T, n_inputs) or recordings, not both")
+                raise DataError(f"{name}: X must contain either arrays (T, n_inputs) or recordings, not both")
             if array.dtype.names is not None:
                 if preprocessing is None:
-                    raise DataError(f"{name} is a recording of events; say by preprocessing how to make spikes of it")
+                    raise DataError(f"{name} is a recording of events; give its preprocessing")
                 example = example_from_events(array, preprocessing, parts[i], wanted.labels[i], name)
             else:
                 example = Example(parts[i], wanted.labels[i], _spikes(array, n_inputs, name), name)
             target = wanted.target(i, example.spikes.n_steps, name)
             writer.add(example._replace(target=target, group=None if together is None else str(together[i])))
         if next(examples, None) is not None:
-            raise DataError(f"X holds more examples than {given}, which has {n}")
+            raise DataError(f"X contains more examples than {given}, which has {n}")
 
 
 def _with_bin_width(preprocessing: Preprocessing | None, X: Any) -> Preprocessing | None:
     if preprocessing is None or preprocessing.bin_us is not None:
         return preprocessing
     if not isinstance(X, Sequence | np.ndarray):
-        raise DataError("preprocessing has no bin_us, and X can be looked at only once: give bin_us, or X as a list")
+        raise DataError("preprocessing has no bin_us, and X can be read only once: give bin_us, or X as a list")
     return with_bin_width(preprocessing, X)
 
 
 def _check_grid(name: str, grid: tuple[int, int] | None, n: int, what: str) -> None:
     if grid is not None and (len(grid) != 2 or min(grid) < 1 or n % (grid[0] * grid[1])):
-        raise ShapeError(f"{name} = {grid}: {n} {what} are not planes of so many rows and columns")
+        raise ShapeError(f"{name} = {grid}: {n} {what} do not form planes of this size")
 
 
 class _Desired(NamedTuple):
-    """What is desired of the examples."""
+    """The labels or targets of the examples."""
 
     kind: Desired
     n: int
     classes: list[Label]
     labels: Any
-    """For each example its class index, its row of 0 and 1, or None."""
+    """The class index of each example, its row of 0 and 1, or None."""
     targets: Sequence[Any] | None
     n_visible: int
 
@@ -213,38 +213,38 @@ def _desired(y: Any, targets: Any, classes: Sequence[Label] | None) -> _Desired:
         return _Desired("labels", len(labels), named, labels.astype(np.uint8), None, len(named))
     found = [label.item() for label in np.unique(labels)]
     named = _class_names(found if classes is None else classes)
-    places: dict[Any, int] = {name: i for i, name in enumerate(named)}
+    index: dict[Any, int] = {name: i for i, name in enumerate(named)}
     if labels.dtype.kind == "i" and all(isinstance(name, str) for name in named):
-        places = {i: i for i in range(len(named))}
-    unknown = [label for label in found if label not in places]
+        index = {i: i for i in range(len(named))}
+    unknown = [label for label in found if label not in index]
     if unknown:
         raise DataError(f"label {unknown[0]!r} is not among the classes {named}")
-    return _Desired("label", len(labels), named, [places[label] for label in labels.tolist()], None, len(named))
+    return _Desired("label", len(labels), named, [index[label] for label in labels.tolist()], None, len(named))
 
 
 def _labels(y: Any) -> NDArray[Any]:
-    """(n,) int64 or texts, or (n, C) numbers."""
+    """(n,) int64 or strings, or (n, C) numbers."""
     if not isinstance(y, np.ndarray):
         y = list(y)
         if len({isinstance(label, str) for label in y}) > 1:
-            raise DataError("y mixes texts and numbers; labels must be all of one kind")
+            raise DataError("y mixes strings and numbers; labels must all have one type")
     try:
         labels = np.asarray(y)
         if labels.dtype.kind == "O":
             labels = np.asarray(labels.tolist())
     except ValueError as error:
-        raise DataError(f"y is no array of labels: {error}") from None
+        raise DataError(f"y is not an array of labels: {error}") from None
     if (
         labels.ndim not in (1, 2)
         or not len(labels)
         or labels.dtype.kind not in ("iubU" if labels.ndim == 1 else "iubf")
     ):
         raise DataError(
-            f"y must hold one whole number or text for each example, or (n, C) of 0 and 1, got {labels.dtype} of shape "
+            f"y must have one integer or string per example, or be (n, C) of 0 and 1, got {labels.dtype} of shape "
             f"{labels.shape}"
         )
     if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
-        raise DataError(f"label {labels.max()} is larger than 2^63 - 1; number the classes otherwise, or use texts")
+        raise DataError(f"label {labels.max()} is larger than 2^63 - 1; use smaller numbers, or strings")
     return labels if labels.ndim == 2 or labels.dtype.kind == "U" else labels.astype(np.int64)
 
 
@@ -252,16 +252,16 @@ def _class_names(classes: Iterable[Any]) -> list[Label]:
     named = [name.item() if isinstance(name, np.generic) else name for name in classes]
     for name in named:
         if isinstance(name, bool) or not isinstance(name, int | str):
-            raise DataError(f"class {name!r}: classes are whole numbers or texts")
+            raise DataError(f"class {name!r}: classes must be integers or strings")
         if isinstance(name, str):
             try:
                 name.encode()
             except UnicodeError:
-                raise DataError(f"class {name!r}: this is no proper text (UTF-8)") from None
+                raise DataError(f"class {name!r}: not valid UTF-8") from None
         elif not -(1 << 63) <= name < 1 << 63:
-            raise DataError(f"class {name}: larger than 2^63 - 1; use a text")
+            raise DataError(f"class {name}: larger than 2^63 - 1; use a string")
     if len(set(named)) != len(named):
-        raise DataError(f"classes are named twice in {named}")
+        raise DataError(f"classes contains duplicates: {named}")
     return named
 
 
@@ -274,7 +274,7 @@ def _split(
         return parts.tolist(), {"kind": "stratified", "test_fraction": split, "seed": seed}
     parts = np.asarray(split)
     if parts.shape != (wanted.n,) or not np.isin(parts, SPLITS).all():
-        raise DataError('split must say "train" or "test" for each example, or be the share of test examples')
+        raise DataError('split must be "train" or "test" for each example, or the fraction of test examples')
     return parts.tolist(), {"kind": "given"}
 
 
@@ -282,12 +282,12 @@ def _array(example: Any, i: int) -> NDArray[Any]:
     try:
         return np.asarray(example)
     except ValueError as error:
-        raise ShapeError(f"example {i} is no array (T, n_inputs): {error}") from None
+        raise ShapeError(f"example {i} is not an array (T, n_inputs): {error}") from None
 
 
 def _width(first: NDArray[Any]) -> int:
     if first.dtype.names is not None:
-        raise DataError("X holds recordings of events; say by preprocessing how to make spikes of them")
+        raise DataError("X contains recordings of events; give their preprocessing")
     if first.ndim != 2 or not first.shape[1]:
         raise ShapeError(f"an example must have shape (T, n_inputs), the first has {first.shape}")
     return int(first.shape[1])

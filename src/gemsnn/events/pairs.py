@@ -1,4 +1,4 @@
-"""Data sets as PyTorch has them: objects with a length whose items are pairs of spikes or events and a label."""
+"""PyTorch data sets: objects with a length whose items are pairs of spikes or events and a label."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemsnn.model.spike_list import SpikeList
 
 
 def is_pairs(value: Any) -> bool:
-    """Whether this is a data set with pairs as items; a list or tuple of arrays is none."""
+    """Whether this is a data set of pairs, unlike arrays, tables, and lists or tuples of arrays."""
     kind = type(value)
     return (
         hasattr(kind, "__getitem__")
@@ -36,14 +36,14 @@ class Pair(NamedTuple):
 
 
 def pairs(dataset: Any) -> Iterator[Pair]:
-    """All items, by their numbers."""
+    """All items, in order."""
     if not len(dataset):
         raise DataError("the data set is empty: its length is 0")
     return (pair(dataset, index) for index in range(len(dataset)))
 
 
 def pair(dataset: Any, index: int) -> Pair:
-    """One item; anything but a pair of spikes or events and a label is an error that names it.
+    """One item; an error names it if it is not a pair of spikes or events and a label.
 
     Arrays and tensors may be (T, n_inputs), or frames (T, planes, rows, columns) or (T, rows, columns), which are
     flattened in this order.
@@ -56,8 +56,8 @@ def pair(dataset: Any, index: int) -> Pair:
     content, label = as_array(item[0], name), as_array(item[1], f"the label of {name}")
     if label.ndim or label.dtype.kind not in "biuU":
         raise DataError(
-            f"{name}: its label must be a whole number or a text, got {label.dtype} of shape {label.shape}; where a "
-            "pattern or several labels are desired, use gemsnn.events.write_prepared with targets or labels"
+            f"{name}: its label must be an integer or a string, got {label.dtype} of shape {label.shape}; for spike "
+            "patterns or several labels, use gemsnn.events.write_prepared with targets or y"
         )
     plain = int(label) if label.dtype.kind in "biu" else str(label)
     if content.dtype.names is not None:
@@ -70,21 +70,21 @@ def pair(dataset: Any, index: int) -> Pair:
     grid = None if content.ndim == 2 else (int(content.shape[-2]), int(content.shape[-1]))
     if content.dtype != np.bool_ and not np.isin(content, (0, 1)).all():
         raise DataError(
-            f"{name}: holds values other than 0 and 1; where these are counts of events, let the data set's transform "
-            "give frames > 0"
+            f"{name}: contains values other than 0 and 1; for counts of events, make the data set's transform return "
+            "frames > 0"
         )
     return Pair(content.reshape(len(content), -1), plain, grid)
 
 
 def as_array(value: Any, name: str) -> NDArray[Any]:
-    """Of an array, a number or text, or a tensor on any device; PyTorch is not needed for that."""
+    """An array from an array, a scalar, or a tensor on any device, without importing PyTorch."""
     for method in ("detach", "cpu", "resolve_conj", "to_dense"):
         if hasattr(value, "detach") and hasattr(value, method) and (method != "to_dense" or _is_sparse(value)):
             value = getattr(value, method)()
     try:
         return value.numpy() if hasattr(value, "numpy") and callable(value.numpy) else np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise DataError(f"{name}: is no array: {error}") from None
+        raise DataError(f"{name}: is not an array: {error}") from None
 
 
 def _is_sparse(value: Any) -> bool:
@@ -92,7 +92,7 @@ def _is_sparse(value: Any) -> bool:
 
 
 class Contents(Sequence[Any]):
-    """The spikes or events of a data set without its labels, each read when its turn comes."""
+    """The spikes or events of a data set without its labels, read one at a time."""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
@@ -107,7 +107,7 @@ class Contents(Sequence[Any]):
 
 
 class Gathered(NamedTuple):
-    """A whole data set in memory, as spikes."""
+    """A whole data set in memory, as lists of spikes."""
 
     spikes: list[SpikeList]
     labels: list[int | str]
@@ -123,10 +123,7 @@ def gathered(dataset: Any, preprocessing: Preprocessing | None) -> Gathered:
         name = f"item {index} of the data set"
         if one.content.dtype.names is not None:
             if preprocessing is None:
-                raise DataError(
-                    f"{name} is a recording of events: say by preprocessing=gemsnn.events.Preprocessing(...) how to "
-                    "make spikes of it"
-                )
+                raise DataError(f"{name} is a recording of events: give preprocessing=gemsnn.events.Preprocessing(...)")
             found.append(preprocessing.spikes(one.content, name))
         else:
             if index == 0 and preprocessing is None:
@@ -140,7 +137,7 @@ def gathered(dataset: Any, preprocessing: Preprocessing | None) -> Gathered:
 
 
 def one_kind(labels: list[int | str]) -> list[int | str]:
-    """The labels, if they are all whole numbers or all texts."""
+    """The labels; a `DataError` unless all are integers or all are strings."""
     if len({type(label) for label in labels}) > 1:
-        raise DataError("the labels of the data set mix texts and whole numbers; use one kind")
+        raise DataError("the labels of the data set mix strings and integers; use one type")
     return labels

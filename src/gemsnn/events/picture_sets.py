@@ -1,4 +1,4 @@
-"""A data set of simulated recordings of one's own pictures: a folder for each class, into one prepared file."""
+"""Data sets of simulated recordings of your own pictures, in one folder per class, as a prepared file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from gemsnn.common.seeds import words
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.cameras import CAMERAS
+from gemsnn.events.calibration import CAMERAS
 from gemsnn.events.datasets.folder import class_folders
-from gemsnn.events.datasets.inventory import Unread, check_folder, contents, entries, odd, unread_lines
+from gemsnn.events.datasets.inventory import Unread, check_folder, contents, entries, unread_lines, unreadable
 from gemsnn.events.prepared import (
     Content,
     Example,
@@ -38,9 +38,9 @@ class Picture(NamedTuple):
     path: Path
     split: SplitName
     label: int
-    """Place of its class among the sorted names."""
+    """Index of its class among the sorted names."""
     number: int
-    """1.. to learn from, 901.. to test on, as in the layout of MNIST-DVS; decides the camera's chance."""
+    """1.. for training, 901.. for testing, as in the layout of MNIST-DVS; part of the seed."""
     take: int = 0
 
 
@@ -49,38 +49,38 @@ class Found(NamedTuple):
 
     classes: tuple[str, ...]
     pictures: tuple[Picture, ...]
-    """Class by class, those to learn from before those to test on."""
+    """Class by class, training before test."""
     scenes: bool
-    """Whether there are folders of frames among them."""
+    """Whether some of them are folders of frames."""
     official: bool
-    """Whether the folder itself says what to test on."""
+    """Whether the folder defines the split."""
     unread: tuple[str, ...]
 
 
 def find_pictures(folder: str | PathLike[str], test_fraction: float = 0.2, seed: int = 0, takes: int = 1) -> Found:
-    """Look for `CLASS/PICTURE`, or `SPLIT/CLASS/PICTURE`; a folder in place of a picture holds the frames of a scene.
+    """Find the pictures `CLASS/PICTURE` or `SPLIT/CLASS/PICTURE`; a folder instead of a picture is a scene of frames.
 
-    Splits are those of `gemsnn.events.find_folder`; without them, `test_fraction` of each class is drawn with `seed`.
+    Splits are as in `gemsnn.events.find_folder`; without them, `test_fraction` of each class is drawn with `seed`.
     """
     root, unread = check_folder(folder), list[Unread]()
     whole_number("takes", takes, 1)
-    there: dict[str, list[tuple[Path, SplitName | None]]] = {}
-    for split, place in class_folders(root, unread):
-        for path in entries(place):
-            if (path.is_dir() and frames_in(path)) or (odd(path) is None and path.suffix.lower() in ENDINGS):
-                there.setdefault(place.name, []).append((path, split))
+    by_class: dict[str, list[tuple[Path, SplitName | None]]] = {}
+    for split, class_folder in class_folders(root, unread):
+        for path in entries(class_folder):
+            if (path.is_dir() and frames_in(path)) or (unreadable(path) is None and path.suffix.lower() in ENDINGS):
+                by_class.setdefault(class_folder.name, []).append((path, split))
             else:
-                reason = "a folder without pictures" if path.is_dir() else "no PNG or JPEG picture"
+                reason = "a folder without pictures" if path.is_dir() else "not a PNG or JPEG picture"
                 unread.append(Unread(path, reason))
-    if len(there) < 2:
+    if len(by_class) < 2:
         raise DataError(
-            f"{root}: classes with pictures: {', '.join(sorted(there)) or 'none'}; at least two are needed, "
+            f"{root}: classes with pictures: {', '.join(sorted(by_class)) or 'none'}; at least two are needed, "
             f"each a folder CLASS with files that end in {', '.join(ENDINGS)}. {contents(root)}"
         )
-    classes, pictures = tuple(sorted(there)), list[Picture]()
-    official = all(split is not None for files in there.values() for _, split in files)
+    classes, pictures = tuple(sorted(by_class)), list[Picture]()
+    official = all(split is not None for files in by_class.values() for _, split in files)
     for label, name in enumerate(classes):
-        files = there[name]
+        files = by_class[name]
         splits = [split for _, split in files]
         if not official:
             splits = stratified_split(np.full(len(files), label), test_fraction, seed + label).tolist()
@@ -117,29 +117,29 @@ def simulate_pictures(
     Parameters
     ----------
     folder, test_fraction, takes
-        See :func:`find_pictures`, whose result may be passed as `found`. Each picture to learn from is recorded
-        `takes` times; one to test on, once.
+        See :func:`find_pictures`, whose result may be passed as `found`. Each training picture is recorded `takes`
+        times, each test picture once.
     camera, preprocessing, vary
         As in :func:`simulate_prepared`.
     shades, frames_per_second
         As in :func:`simulate`.
     seed
-        The same folder and seed give the same file, on any number of workers.
+        The same folder and seed give the same file, with any number of workers.
     skip_damaged
-        Leave out pictures that cannot be recorded; they are listed in the result.
+        Leave out pictures that cannot be recorded, and return them as messages.
 
     Examples
     --------
     >>> import tempfile
     >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as place:
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, colour in (("red", "red"), ("blue", "blue")):
-    ...         Path(place, "in", name).mkdir(parents=True)
+    ...         Path(folder, "in", name).mkdir(parents=True)
     ...         for n in range(2):
     ...             picture = Image.new("RGB", (40, 30))
     ...             picture.paste(colour, (5, 5, 20 + n, 20))
-    ...             picture.save(Path(place, "in", name, f"{n}.png"))
-    ...     left_out = simulate_pictures(f"{place}/in", f"{place}/out.h5", test_fraction=0.5, shades=True)
+    ...             picture.save(Path(folder, "in", name, f"{n}.png"))
+    ...     left_out = simulate_pictures(f"{folder}/in", f"{folder}/out.h5", test_fraction=0.5, shades=True)
     """
     pictures = found or find_pictures(folder, test_fraction, seed, takes)
     choices = preprocessing or CAMERAS[one_of("camera", camera, tuple(CAMERAS))].preprocessing

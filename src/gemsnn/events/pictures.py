@@ -1,6 +1,5 @@
-"""Examples as pictures: both polarities in one image, or a raster if the inputs lie on no grid."""
+"""Examples as image files: both polarities in one picture, or a raster if the inputs are not on a grid."""
 
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
@@ -20,20 +19,20 @@ def save_picture(
     title: str = "",
     legend: str = "orange ON, blue OFF",
 ) -> None:
-    """Draw an example to a `.png`, `.svg` or `.pdf` file: all of it, and three short moments.
+    """Draw an example to a `.png`, `.svg` or `.pdf` file: the whole recording, and three short moments.
 
     Parameters
     ----------
     planes
-        (T, n_planes, n_rows, n_columns); two planes are the polarities, OFF and ON, any other number is drawn as one.
+        (T, n_planes, n_rows, n_columns); two planes are the polarities, OFF and ON; otherwise planes are merged.
     preprocessing
-        How the cells were made, if they were.
+        How the cells were made, if they come from events.
     out
         The file to write.
     title
         Text above the picture.
     legend
-        What two planes are.
+        Meaning of the two planes.
     """
     from matplotlib.figure import Figure
 
@@ -44,7 +43,10 @@ def save_picture(
     if frames.shape[1] != 2:
         merged = frames.max(axis=1)
         frames, legend = np.stack([np.zeros_like(merged), merged], axis=1), "orange: spikes"
-    time = _steps if preprocessing is None else _milliseconds(preprocessing.width_us / 1000)
+
+    def time(step: int) -> str:
+        return f"{step} steps" if preprocessing is None else f"{step * preprocessing.width_us / 1000:.0f} ms"
+
     with writing(file):
         figure = Figure(figsize=(11, 4.2), layout="constrained")
         whole, *parts = figure.subplots(1, 4, width_ratios=[1.6, 1, 1, 1])
@@ -57,7 +59,7 @@ def save_picture(
 
 
 def save_raster(spikes: NDArray[np.bool_], out: str | PathLike[str], *, title: str = "") -> None:
-    """Draw an example whose inputs lie on no grid, (T, n_inputs), as a raster: `.png`, `.svg` or `.pdf`."""
+    """Draw an example without a grid, (T, n_inputs), as a raster: `.png`, `.svg` or `.pdf`."""
     from matplotlib.figure import Figure
 
     from gemsnn import plot
@@ -74,11 +76,3 @@ def _check_ending(out: str | PathLike[str]) -> Path:
     if file.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"{file}: pictures must end in .png, .svg or .pdf")
     return file
-
-
-def _milliseconds(bin_ms: float) -> Callable[[int], str]:
-    return lambda step: f"{step * bin_ms:.0f} ms"
-
-
-def _steps(step: int) -> str:
-    return f"{step} steps"

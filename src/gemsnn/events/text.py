@@ -1,4 +1,4 @@
-"""Events as text (`.csv`, `.txt`): one line names the columns, then one line per event."""
+"""Events in text files (`.csv`, `.txt`): a line that names the columns, then one line per event."""
 
 import io
 import re
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gemsnn.errors import DataError
 from gemsnn.events.columns import events_from_columns, events_without_names
-from gemsnn.events.files import read_beginning, read_bytes
+from gemsnn.events.files import read_bytes
 from gemsnn.events.records import Events
 
 _SENSOR = re.compile(r"#?\s*([1-9]\d{0,4})(?:\s*[,;]\s*|\s+)([1-9]\d{0,4})")
@@ -20,9 +20,9 @@ _LONGEST_FIRST_LINE = 1000
 def read_text(path: str | PathLike[str]) -> Events:
     """Read events from a text file whose first line names the columns, such as `t,x,y,p`.
 
-    Columns are separated by commas, semicolons, tabs or spaces; a `#` before the first line's names, and further
-    columns, do not matter. A line of two whole numbers before it, such as `128 128`, is the size of the sensor. See
-    `gemsnn.events.GuessWarning` for names other than t, x, y, p, and for four columns without names.
+    Columns are separated by commas, semicolons, tabs or spaces; a `#` before the names, and further columns, are
+    ignored. A preceding line of two whole numbers, such as `128 128`, is the size of the sensor. Names other than t, x,
+    y, p, and four columns without names, are guessed and reported by a `gemsnn.events.GuessWarning`.
 
     Returns
     -------
@@ -34,6 +34,8 @@ def read_text(path: str | PathLike[str]) -> Events:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: not a text file (byte {error.start})") from None
+    if not text.strip():
+        raise DataError(f"{name}: the file is empty")
     if sensor_of_line(text.partition("\n")[0]):
         text = text.partition("\n")[2]
     first, _, rest = text.partition("\n")
@@ -44,19 +46,19 @@ def read_text(path: str | PathLike[str]) -> Events:
         return events_without_names(_table(text, delimiter, name), name)
     if not first:
         raise DataError(
-            f"{name}: the first line must name the columns, and is {first[:60]!r}; put a line like t,x,y,p on top "
+            f"{name}: the first line must name the columns, and is {first[:60]!r}; add a first line such as t,x,y,p "
             "(t in microseconds)"
         )
 
     def column(wanted: str) -> NDArray[np.generic]:
-        place = names.index(wanted)
+        index = names.index(wanted)
         problem: Exception = ValueError("no events")
         if rest.strip():
-            for kind in (np.int64, np.float64):  # whole numbers first: they may be longer than a float is exact
+            for kind in (np.int64, np.float64):  # integers first: floats would round large ones
                 try:
-                    with warnings.catch_warnings():  # NumPy 1 would cut 0.5 to 0, with no more than a warning
+                    with warnings.catch_warnings():  # NumPy 1 truncates 0.5 to 0 with only a warning
                         warnings.simplefilter("error", DeprecationWarning)
-                        return np.loadtxt(io.StringIO(rest), dtype=kind, delimiter=delimiter, usecols=place, ndmin=1)
+                        return np.loadtxt(io.StringIO(rest), dtype=kind, delimiter=delimiter, usecols=index, ndmin=1)
                 except (ValueError, OverflowError, DeprecationWarning) as error:
                     problem = error
         raise DataError(f"{name}: column {wanted!r} holds no numbers: {problem}") from None
@@ -65,13 +67,13 @@ def read_text(path: str | PathLike[str]) -> Events:
 
 
 def text_sensor_size(path: str | PathLike[str]) -> tuple[int, int] | None:
-    """Columns and rows that the first line of a text file tells, if it does."""
-    first = read_beginning(path, _LONGEST_FIRST_LINE).partition(b"\n")[0]
+    """Columns and rows, if the first line of a text file gives them."""
+    first = read_bytes(path, _LONGEST_FIRST_LINE).partition(b"\n")[0]
     return sensor_of_line(first.decode("utf-8-sig", "replace"))
 
 
 def sensor_of_line(line: str) -> tuple[int, int] | None:
-    """Columns and rows, if a line says just that: two whole numbers.
+    """Columns and rows, if a line consists of two whole numbers.
 
     >>> sensor_of_line("# 128 96"), sensor_of_line("1000 3 4 1")
     ((128, 96), None)
@@ -81,7 +83,7 @@ def sensor_of_line(line: str) -> tuple[int, int] | None:
 
 
 def _table(text: str, delimiter: str | None, name: str) -> NDArray[np.generic]:
-    """All columns of a text without names."""
+    """All columns of a text without column names."""
     try:
         return np.loadtxt(io.StringIO(text), delimiter=delimiter, ndmin=2)
     except (ValueError, OverflowError) as error:
@@ -89,12 +91,12 @@ def _table(text: str, delimiter: str | None, name: str) -> NDArray[np.generic]:
 
 
 def _ascii(text: str) -> str:
-    """The text for NumPy, which looks characters up beyond the end of a table: a far one can end the process."""
+    """The text without non-ASCII characters, some of which crash np.loadtxt (it indexes a table out of bounds)."""
     return text.encode("ascii", "replace").decode()
 
 
 def split_line(line: str) -> tuple[list[str], str | None]:
-    """The parts of a line that names columns or holds numbers, and what separates them: None for spaces."""
+    """The parts of a line, and their separator (None for white space)."""
     line = line.strip().lstrip("#").strip()
     delimiter = next((sign for sign in ",;\t" if sign in line), None)
     return [part.strip().strip('"') for part in line.split(delimiter)], delimiter

@@ -1,4 +1,4 @@
-"""What differs from one recording to the next in the world: each simulated recording gets a camera and a scene anew.
+"""Random variation of camera and scene between simulated recordings, as it occurs between real ones.
 
 A network that has seen one specimen of a camera, one path and one contrast may learn these by heart. Drawn anew for
 every recording, they are noise to it. What that brings on real recordings: docs/tasks.md.
@@ -13,39 +13,39 @@ from gemsnn.events.dvs import DVS, Saccade
 
 
 class Variation(BaseModel):
-    """How much each thing varies: standard deviations, of logarithms where a thing is positive; 0 for not at all."""
+    """Standard deviations of the constants, or of the logarithms of those that are positive; 0 for no variation."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     threshold: float = Field(default=0.2, ge=0)
-    """Of both thresholds together; half as much between them."""
+    """Of both thresholds together; and half of it of each separately."""
     mismatch: float = Field(default=0.2, ge=0)
-    """How different pixels are, and how much their thresholds scatter; every recording has a sensor of its own."""
+    """Of the mismatch between pixels, and the noise of thresholds; every recording has a new sensor."""
     speed: float = Field(default=0.15, ge=0)
-    """How fast the digit moves: the period of its path. Saccades keep their times."""
+    """Of the period of the digit's path. Saccades keep their times."""
     path: float = Field(default=0.2, ge=0)
-    """How far it moves."""
+    """Of the amplitude of the path."""
     start: float = Field(default=0.03, ge=0)
-    """The moment of the path at which a recording begins, in periods."""
+    """Of the time in the path at which a recording begins, in periods."""
     place: float = Field(default=0.7, ge=0)
-    """Where it is, in sensor pixels."""
+    """Of its position, in sensor pixels."""
     size: float = Field(default=0.06, ge=0)
-    """How large it is."""
+    """Of its size."""
     tilt: float = Field(default=0.07, ge=0)
-    """By how much it is turned and slanted, in radians."""
+    """Of its rotation and its slant, in radians."""
     contrast: float = Field(default=0.3, ge=0)
-    """Light of black."""
+    """Of the luminance of black."""
     stroke: float = Field(default=1.0, ge=0)
-    """How thick strokes are: the log-odds of the brightness that counts as white."""
+    """Of the thickness of strokes: of the log-odds of the brightness threshold between black and white."""
     latency: float = Field(default=0.2, ge=0)
-    """Time constants and refractory time."""
+    """Of the time constants and the refractory time."""
     noise: float = Field(default=0.8, ge=0)
-    """Rate of the background noise."""
+    """Of the rate of the background noise."""
     hot_pixels: float = Field(default=2.0, ge=0)
-    """Pixels, on average, that send events all the time."""
+    """Mean number of hot pixels."""
 
     def draw(self, dvs: DVS, rng: np.random.Generator) -> DVS:
-        """Another camera and scene around the given one."""
+        """A random variation of a camera and scene."""
 
         def times(value: float, spread: float) -> float:
             return value * math.exp(spread * rng.standard_normal())
@@ -92,5 +92,5 @@ class Variation(BaseModel):
         )
 
     def scaled(self, amount: float) -> "Variation":
-        """So many times as much of everything."""
+        """All standard deviations multiplied by a factor."""
         return Variation(**{name: amount * value for name, value in self.model_dump().items()})

@@ -1,4 +1,4 @@
-"""A trained model for other programs: C for microcontrollers and everything else, NIR for other simulators."""
+"""Export of trained models: as C for microcontrollers and other devices, as NIR for other simulators."""
 
 from gemsnn.export.c_program import CProgram, WeightKind, export_c
 from gemsnn.export.fixed_point import FixedPoint, predict_fixed

@@ -1,7 +1,7 @@
-"""A model as C: the program is a file beside this one, ``c/gemsnn.c``; the model's numbers are written here.
+"""Export as C: the fixed program ``c/gemsnn.c``, and a generated header with the model's sizes, switches and arrays.
 
-``gemsnn.c`` computes, line by line, what ``engine/running.py`` computes, and reads the same arrays, of
-:func:`gemsnn.engine.running.arrange`. Which of its parts a model needs follows from a few switches.
+``gemsnn.c`` mirrors ``engine/running.py`` line by line and reads the same arrays, from
+:func:`gemsnn.engine.running.arrange`. Switches select the parts of it that a model needs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ BYTES = {"float": 4, "gemsnn_tap": 4, "double": 8, "int32_t": 4, "uint32_t": 4, 
 
 
 class CProgram(NamedTuple):
-    """What was written."""
+    """The exported files and their sizes."""
 
     files: tuple[Path, ...]
     weights: WeightKind
     decoder: DecoderSettings
-    constant_bytes: int  #: of arrays that stay as they are
-    state_bytes: int  #: of arrays that change
-    fixed: FixedPoint | None  #: the whole numbers, if there are any
+    constant_bytes: int  #: of constant arrays
+    state_bytes: int  #: of mutable arrays
+    fixed: FixedPoint | None  #: the fixed-point weights, if not float32
 
 
 def export_c(
@@ -50,18 +50,18 @@ def export_c(
     compartments: int | None = None,
     weights: WeightKind = "float32",
 ) -> CProgram:
-    """Write a model as C99 that answers after every time step.
+    """Write a model as a C99 program that gives class probabilities after every time step.
 
     Parameters
     ----------
     directory
-        Made if it is not there; files of an earlier export are replaced.
+        Created if missing; files of an earlier export are replaced.
     decoder, compartments
-        How a class is read out, as in :meth:`gemsnn.training.Model.predict`.
+        Readout, as in :meth:`gemsnn.training.Model.predict`.
     weights
-        ``"float32"``: the spikes of :meth:`gemsnn.training.Model.stream` to the bit, for the same key. ``"int16"`` and
-        ``"int8"``: whole numbers, with a table for the sigmoid; :func:`gemsnn.export.predict_fixed` says what these
-        answer.
+        ``"float32"``: the spikes are bit-for-bit those of :meth:`gemsnn.training.Model.stream` for the same key.
+        ``"int16"`` and ``"int8"``: fixed point, with a table for the sigmoid; :func:`gemsnn.export.predict_fixed`
+        computes the same answers in Python.
 
     Examples
     --------
@@ -72,13 +72,13 @@ def export_c(
     ...     [path.name for path in export_c(model, folder).files]
     ['gemsnn.c', 'gemsnn.h', 'main.c', 'gemsnn_model.h']
     """
-    how = model.readout(decoder, compartments)
+    readout = model.readout(decoder, compartments)
     one_of("weights", weights, get_args(WeightKind))
-    reader = as_decoder(how.kind)
+    reader = as_decoder(readout.kind)
     _check(model, reader)
     arranged = running.arrange(model.network, model.parameters.astype(np.float32))
     fixed = None if weights == "float32" else FixedPoint.of(arranged, weights)
-    numbers = _Numbers(model, reader, how.compartments, arranged, fixed, temperature_of(model, how))
+    numbers = _Numbers(model, reader, readout.compartments, arranged, fixed, temperature_of(model, readout))
     folder = Path(directory)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def export_c(
         write_whole(folder / name, _source(name).encode())
     write_whole(folder / MODEL, numbers.header().encode())
     written = tuple(folder / name for name in (*FILES, MODEL))
-    return CProgram(written, weights, how, numbers.constant_bytes, numbers.state_bytes, fixed)
+    return CProgram(written, weights, readout, numbers.constant_bytes, numbers.state_bytes, fixed)
 
 
 def _source(name: str) -> str:
@@ -98,20 +98,20 @@ def _switch(decoder: Decoder) -> str:
 
 
 def _check(model: Model, decoder: Decoder) -> None:
-    """Refuse what the program cannot compute."""
+    """Refuse models that the C program does not support."""
     network = model.network
     if not model.classes:
-        raise ConfigError("this model was trained on spike patterns: it has no classes that a C program could name")
+        raise ConfigError("this model was trained on spike patterns: it has no classes, so it cannot be exported to C")
     if model.about.get("several_labels"):
-        raise ConfigError("this model gives several labels at once; only models with one class each can be exported")
+        raise ConfigError("this model predicts several labels; only models with one class per example can be exported")
     if network.n_inputs == 0:
-        raise ConfigError("this network has no inputs, so there is nothing that a C program could be given")
+        raise ConfigError("this network has no inputs, so it cannot be exported to C")
     if f"defined({_switch(decoder)})" not in _source("gemsnn.c"):
-        raise ConfigError(f"the {decoder.name} decoder is not written in C: choose another one with --decoder")
+        raise ConfigError(f"the {decoder.name} decoder is not available in C: choose another one with --decoder")
     if not decoder.free and hidden_see_visible(network):
         raise ConfigError(
-            f"the {decoder.name} decoder would need a run for each class, since hidden neurons see the visible ones: "
-            "export it with a decoder that counts spikes (--decoder vote)"
+            f"the {decoder.name} decoder would need a run per class, since hidden neurons receive visible spikes: "
+            "export with a decoder that counts spikes (--decoder vote)"
         )
 
 
@@ -135,7 +135,7 @@ class _Numbers:
         self.n_basis, self.duration = arranged.synapses.taps.shape
         soma = arranged.soma
         self.somatic, self.lags = len(arranged.somatic), len(arranged.somatic_lags)
-        # Bases from the first one whose spikes are still felt when they leave.
+        # Number of bases from the first one that subtracts spikes at the end of its memory.
         leaving = np.flatnonzero(arranged.synapses.recursion.leaving)
         recursive = arranged.synapses.recursive
         self.leaving = self.n_basis - int(leaving[0]) if recursive and leaving.size else 0
@@ -152,7 +152,7 @@ class _Numbers:
     def header(self) -> str:
         sizes = "\n".join(f"#define {name}{'' if value is None else f' {value}'}" for name, value in self._defines())
         return (
-            f"/* Written by gemsnn {__version__}. What it means: gemsnn.c. */\n"
+            f"/* Written by gemsnn {__version__}. Documented in gemsnn.c. */\n"
             f"#ifndef GEMSNN_MODEL_H\n#define GEMSNN_MODEL_H\n\n{sizes}\n\n#endif\n\n"
             f"#ifdef GEMSNN_WEIGHTS\n\n{self.arrays}\n#endif\n"
         )
@@ -165,7 +165,7 @@ class _Numbers:
             ("GEMSNN_NEURONS", network.n_neurons),
             ("GEMSNN_CLASSES", network.n_visible),
             ("GEMSNN_COMPARTMENTS", self.K),
-            ("GEMSNN_STEPS", f"{self.model.n_steps}  /* of the recordings it learned from */"),
+            ("GEMSNN_STEPS", f"{self.model.n_steps}  /* of the training recordings */"),
             ("GEMSNN_SEED", f"UINT64_C({self.model.prediction_seed})"),
             (_switch(self.decoder), None),
             ("GEMSNN_BASES", self.n_basis),
@@ -197,7 +197,7 @@ class _Numbers:
             )
 
     def _arrays(self) -> Iterator[str]:
-        """Those that the switches ask for: what is not used is a warning."""
+        """The arrays that the switches need, since unused ones would cause compiler warnings."""
         w, fixed = self.w, self.fixed
         n_sources = w.n_inputs + self.feeding
         kind = "float" if fixed is None else f"{fixed.kind}_t"
@@ -253,7 +253,7 @@ class _Numbers:
         return f"static const {kind} gemsnn_{name}{shape} = {_initial(values.astype(as_kind), suffix)};\n"
 
     def _state_bytes(self) -> int:
-        """Of the arrays of ``gemsnn.c`` that change."""
+        """Size of the mutable arrays of ``gemsnn.c``."""
         w, network = self.w, self.model.network
         K, n, V, drawn = self.K, network.n_neurons, network.n_visible, self.drawn
         lagged = 1 if w.synapses.recursive else self.duration
@@ -266,7 +266,7 @@ class _Numbers:
 
 
 def _desired_drive(model: Model) -> NDArray[np.float64] | None:
-    """(memory, C, V): what one more lag of a class's desired spikes adds to the visible potentials, if anything."""
+    """(memory, C, V): contribution of a class's desired spikes at each lag to the visible potentials, if any."""
     network, n_classes = model.network, len(model.classes)
     drive, desired = VisibleDrive(network, model.parameters, n_classes), np.eye(n_classes, dtype=np.uint8)
     steps = [drive.step(desired) for _ in range(network.memory + 1)]
@@ -274,18 +274,18 @@ def _desired_drive(model: Model) -> NDArray[np.float64] | None:
 
 
 def _some(values: NDArray[Any]) -> NDArray[Any]:
-    """C has no empty arrays."""
+    """The array, or one zero, since C has no empty arrays."""
     return values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
 
 
 def _initial(values: NDArray[Any], suffix: str) -> str:
-    """An array as C: numbers with as many digits as bring them back, a row a line."""
+    """An array as C, one row per line; numbers have enough digits to be exact."""
     if values.ndim > 1:
         return "{\n" + ",\n".join(_initial(row, suffix) for row in values) + "}"
     return "{" + ", ".join(f"{text}{suffix}" for text in values.astype(str).tolist()) + "}"
 
 
 def _quoted(text: str) -> str:
-    """A C string: what is not plain ASCII as octal bytes."""
+    """A C string; bytes other than printable ASCII are octal escapes."""
     plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode())
     return f'"{"".join(plain)}"'

@@ -1,8 +1,8 @@
-"""Whole numbers in place of floats: weights of 8 or 16 bits, potentials of 32, a table for the sigmoid.
+"""Fixed-point networks: weights of 8 or 16 bits, potentials of 32, a table for the sigmoid.
 
-Weights into neuron i are whole multiples of a scale of its own, that of the largest of them. Filtered sums of weights
-have ``fraction`` binary places more: as many as the largest sum that is possible leaves room for. Taps and decays have
-30 binary places, potentials 16. :func:`predict_fixed` computes in NumPy what the exported C computes, to the bit.
+Weights into neuron i are integer multiples of a scale per neuron, given by its largest weight. Filtered sums of weights
+have ``fraction`` additional binary places, as many as the largest possible sum allows. Taps and decays have 30 binary
+places, potentials 16. :func:`predict_fixed` computes in NumPy, bit-for-bit, what the exported C program computes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIGMOID: Array = np.rint(2.0**32 / (1 + np.exp(np.arange(257) / 16))).astype(np.
 
 
 class FixedPoint(NamedTuple):
-    """The arrays of :class:`gemsnn.engine.running.Weights` as whole numbers (int64)."""
+    """The arrays of :class:`gemsnn.engine.running.Weights` as integers (int64)."""
 
     kind: str
     rows: Array
@@ -51,12 +51,12 @@ class FixedPoint(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Of a weight."""
+        """Size of a weight."""
         return BITS[self.kind] // 8
 
     @classmethod
     def of(cls, w: Weights, kind: str) -> FixedPoint:
-        """Round the weights, as the compiled engine has them."""
+        """Round the weights of the compiled engine."""
         n, (n_basis, _) = len(w.bias), w.synapses.taps.shape
         rows = w.rows.astype(np.float64).reshape(len(w.rows), n_basis, n)
         listed, somatic, lags = (a.astype(np.float64) for a in (w.listed.weight, w.somatic, w.somatic_lags))
@@ -67,7 +67,7 @@ class FixedPoint(NamedTuple):
         scale = np.where(largest > 0, largest, 1.0) / (2 ** (BITS[kind] - 1) - 1)
         rows, somatic = np.rint(rows / scale), np.rint(somatic / scale)
         listed = np.rint(listed / scale[w.listed.neuron][:, None])
-        # The largest filtered sum that spikes can make.
+        # The largest filtered sum that spikes can produce.
         area, own_area = (np.abs(bank.taps.astype(np.float64)).sum(axis=1) for bank in (w.synapses, w.soma))
         sums = np.abs(rows).sum(axis=0)
         np.add.at(sums.T, w.listed.neuron, np.abs(listed))
@@ -101,15 +101,15 @@ def _whole(bank: Bank) -> Bank:
         return whole
 
     if np.abs(bank.taps).sum(axis=1).max() >= 1.99:
-        raise ConfigError("whole numbers need filters whose taps sum to less than 2: use float32 weights")
+        raise ConfigError("fixed point needs filters whose taps sum to less than 2: use float32 weights")
     return Bank(of(bank.taps), bank.recursive, Recursion(*map(of, bank.recursion)))
 
 
 def predict_fixed(
-    model: Model, fixed: FixedPoint, inputs: Array, how: DecoderSettings, keys: Sequence[int]
+    model: Model, fixed: FixedPoint, inputs: Array, readout: DecoderSettings, keys: Sequence[int]
 ) -> AnytimePrediction:
-    """What the exported C answers after every step of (N, T, n_inputs) sequences, whose draws have the given keys."""
-    network, K, decoder = model.network, how.compartments, as_decoder(how.kind)
+    """Answers of the exported C program after every step of (N, T, n_inputs) sequences with the given random keys."""
+    network, K, decoder = model.network, readout.compartments, as_decoder(readout.kind)
     N, T = inputs.shape[:2]
     n, n_hidden, C = network.n_neurons, network.n_hidden, network.n_visible
     drawn = n if decoder.free else n_hidden
@@ -145,16 +145,16 @@ def predict_fixed(
         past.add(spikes)
         given.take_in(0, inputs[:, t, None])
         neurons.take_in(network.n_inputs, spikes[..., : _n_feeding(fixed, network.n_inputs)])
-    temperature = temperature_of(model, how)
+    temperature = temperature_of(model, readout)
     if temperature is None:
         return found
     seen = np.count_nonzero(inputs, axis=2).cumsum(axis=1)
     return found._replace(probabilities=temperature(found.probabilities, np.arange(1, T + 1), seen))
 
 
-def temperature_of(model: Model, how: DecoderSettings) -> Temperature | None:
-    """What calibrates the model's probabilities when they are read out in this way, if it has been measured."""
-    return model.knows(how).get("temperature")
+def temperature_of(model: Model, readout: DecoderSettings) -> Temperature | None:
+    """The temperature that calibrates the model's probabilities for a readout, if it was fitted."""
+    return model.knows(readout).get("temperature")
 
 
 def _n_feeding(fixed: FixedPoint, n_inputs: int) -> int:
@@ -168,24 +168,24 @@ def _rounded(values: Array, bits: int) -> Array:
 
 def _fires(u: Array, numbers: Array) -> NDArray[np.bool_]:
     size = np.abs(u)
-    place = np.minimum(size >> 12, 255)
-    tail = SIGMOID[place] - ((SIGMOID[place] - SIGMOID[place + 1]) * (size & 4095) >> 12)
+    index = np.minimum(size >> 12, 255)
+    tail = SIGMOID[index] - ((SIGMOID[index] - SIGMOID[index + 1]) * (size & 4095) >> 12)
     tail = np.where(size >> 12 < 256, tail, 0)
     fires: NDArray[np.bool_] = numbers < np.where(u < 0, tail, 0xFFFFFFFF - tail)
     return fires
 
 
-def _own(soma: Recursion, own: Array, spikes: Array, left: Array) -> Array:
-    """(N, K, n_basis, n): the traces of self-memory, where it is a recursion."""
+def _own(soma: Recursion, own: Array, spikes: Array, oldest: Array) -> Array:
+    """(N, K, n_basis, n) traces of a recursive self-memory, given the newest and the oldest spikes."""
     if not own.shape[2]:
         return own
     decay, gain, leaving = (values[:, None] for values in soma)
-    trace: Array = _rounded(decay * own, TAP_BITS) + gain * spikes[:, :, None] - leaving * left[:, :, None]
+    trace: Array = _rounded(decay * own, TAP_BITS) + gain * spikes[:, :, None] - leaving * oldest[:, :, None]
     return trace
 
 
 class _Past:
-    """Spikes of the last steps."""
+    """Spikes of the most recent steps."""
 
     def __init__(self, shape: tuple[int, ...], duration: int) -> None:
         self._steps: deque[Array] = deque([np.zeros(shape, bool)] * duration, maxlen=duration)
@@ -198,7 +198,7 @@ class _Past:
 
 
 class _Drive:
-    """q of the last steps, filtered: of inputs, which all compartments have in common, or of neurons."""
+    """Filtered sums of weights over the most recent steps: of inputs, shared by all compartments, or of neurons."""
 
     def __init__(self, fixed: FixedPoint, shape: tuple[int, int]) -> None:
         n_basis, duration = fixed.synapses.taps.shape
@@ -206,13 +206,13 @@ class _Drive:
         self._q: deque[Array] = deque([np.zeros(self._shape, np.int64)] * duration, maxlen=duration)
         self._recursion = np.zeros(self._shape, np.int64)
         w = fixed.listed
-        if not len(fixed.rows):  # the same sums; whole numbers may be added up in any order
+        if not len(fixed.rows):  # dense, since integer sums do not depend on their order
             dense = np.zeros((len(w.start) - 1, *self._shape[2:]))
             source = np.repeat(np.arange(len(w.start) - 1), np.diff(w.start))
             dense[source, :, w.neuron] = w.weight
             self._rows = dense.reshape(len(dense), -1)
         else:
-            self._rows = fixed.rows.astype(np.float64)  # exact, and multiplied by BLAS
+            self._rows = fixed.rows.astype(np.float64)  # exact, and faster with BLAS
 
     def filtered(self) -> Array:
         """(N, K, n) with ``fraction`` binary places."""

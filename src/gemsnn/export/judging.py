@@ -1,4 +1,4 @@
-"""What an export costs: the figures of the exported network beside those of the model, on the same examples."""
+"""Accuracy of an exported network compared with that of the model, on the same examples."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ def figures(labels: NDArray[Any], classes: NDArray[Any], probabilities: NDArray[
 
 
 def judge(
-    model: Model, how: DecoderSettings, exported: Any, examples: Examples
+    model: Model, readout: DecoderSettings, exported: Any, examples: Examples
 ) -> tuple[Figures, Figures]:  # fmt: skip
-    """Figures of the model, and of what was exported.
+    """Figures of the model, and of the exported network.
 
-    ``exported``: a :class:`FixedPoint`, whose random draws are the same; a NIR graph, whose answer is the visible
-    neuron with the highest mean potential; or None for what is the same to the bit.
+    ``exported``: a :class:`FixedPoint`, with the same random draws; a NIR graph, which answers the visible neuron with
+    the highest mean potential; or None for an export that is bit-for-bit equivalent.
     """
     labels = examples.labels
     if labels is None or labels.ndim != 1:
-        raise DataError("these examples have no classes, so there is no accuracy to compare")
+        raise DataError("these examples have no classes, so accuracy cannot be compared")
     n, C, network = len(labels), model.network.n_visible, model.network
-    here, there = ((np.zeros(n, np.int64), np.zeros((n, C))) for _ in range(2))
-    readout = Readout(as_decoder(how.kind), how.compartments, temperature_of(model, how))
+    ours, theirs = ((np.zeros(n, np.int64), np.zeros((n, C))) for _ in range(2))
+    sampled = Readout(as_decoder(readout.kind), readout.compartments, temperature_of(model, readout))
     work = batches(examples, np.arange(n), network.n_inputs)
-    for part in answered(network, model.parameters, work, [readout], seed=model.prediction_seed):
-        places = part.places
-        here[0][places] = [one.classes[-1] for one in part.answers[0]]
-        here[1][places] = [one.probabilities[-1] for one in part.answers[0]]
+    for part in answered(network, model.parameters, work, [sampled], seed=model.prediction_seed):
+        index = part.places
+        ours[0][index] = [one.classes[-1] for one in part.answers[0]]
+        ours[1][index] = [one.probabilities[-1] for one in part.answers[0]]
         if isinstance(exported, FixedPoint):
-            for few in np.array_split(np.arange(len(places)), -(-len(places) // _at_once(model, how))):
-                steps = predict_fixed(model, exported, part.inputs[few], how, [part.keys[i] for i in few])
-                there[0][places[few]] = steps.classes[:, -1]
-                there[1][places[few]] = steps.probabilities[:, -1]
+            for few in np.array_split(np.arange(len(index)), -(-len(index) // _at_once(model, readout))):
+                steps = predict_fixed(model, exported, part.inputs[few], readout, [part.keys[i] for i in few])
+                theirs[0][index[few]] = steps.classes[:, -1]
+                theirs[1][index[few]] = steps.probabilities[:, -1]
         elif exported is not None:
-            there[0][places] = run_noise_free(exported, part.inputs).mean(axis=1).argmax(axis=1)
-    first = figures(labels, *here)
+            theirs[0][index] = run_noise_free(exported, part.inputs).mean(axis=1).argmax(axis=1)
+    first = figures(labels, *ours)
     if isinstance(exported, FixedPoint):
-        return first, figures(labels, *there)
-    return first, first if exported is None else {"accuracy": metrics.accuracy(labels, there[0])}
+        return first, figures(labels, *theirs)
+    return first, first if exported is None else {"accuracy": metrics.accuracy(labels, theirs[0])}
 
 
-def _at_once(model: Model, how: DecoderSettings) -> int:
+def _at_once(model: Model, readout: DecoderSettings) -> int:
     network = model.network
-    each = how.compartments * network.n_neurons * network.memory * network.synaptic_filter.n_basis
+    each = readout.compartments * network.n_neurons * network.memory * network.synaptic_filter.n_basis
     return max(1, AT_ONCE // each)

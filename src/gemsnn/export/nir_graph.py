@@ -1,15 +1,15 @@
-"""A model as NIR, the Neuromorphic Intermediate Representation (Pedersen et al., Nature Communications 2024), and back.
+"""Models as NIR, the Neuromorphic Intermediate Representation (Pedersen et al., Nature Communications 2024), and back.
 
-NIR has no random neurons. Its nodes are the noise-free network: a hidden neuron spikes where u > 0, which is where a
-spike is more probable than none, and the visible neurons' potentials come out. For each basis b of a filter:
+NIR has no random neurons. The graph is the noise-free network: a hidden neuron spikes if u > 0, that is, if a spike has
+a probability above 1/2, and the output is the visible neurons' potentials. For each basis b of a filter:
 
     input -> weights_b -> filter_b,    filter_b -> bias -> threshold -> recurrent_b -> filter_b,    bias -> output
 
-with Linear weights, a leaky integrator (LI) as filter, an Affine node that adds the bias to what all filters give, and
-a Threshold. With steps of one, v <- v + (r I - v) / tau is the recursion of an exponential filter. A somatic filter
-that is none is a Delay and a weight for each lag. What NIR cannot say (randomness, where filters are cut, compartments,
-circuits, classes) is in ``metadata["gemsnn"]``: the whole model file, from which :func:`read_nir` restores the model to
-the bit.
+with Linear weights, a leaky integrator (LI) as filter, an Affine node that adds the bias to the sum of the filters, and
+a Threshold. With a time step of one, v <- v + (r I - v) / tau is the recursion of an exponential filter. A somatic
+filter that is not exponential becomes a Delay and a weight per lag. What NIR cannot represent (randomness, the finite
+duration of filters, compartments, circuits, classes) is in ``metadata["gemsnn"]``: the complete model file, from which
+:func:`read_nir` restores the model bit-for-bit.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ Array = NDArray[Any]
 
 
 def write_nir(model: Model, path: str | PathLike[str]) -> None:
-    """Write a model as a NIR file (the package ``nir``), which any reader of NIR opens.
-
-    The synaptic filter must be exponential.
-    """
+    """Write a model as a NIR file, using the package ``nir``. The synaptic filter must be exponential."""
     nir, graph = _nir(), nir_graph(model)
     with tempfile.TemporaryDirectory() as folder:
         nir.write(Path(folder) / "model.nir", graph)
@@ -47,23 +44,22 @@ def write_nir(model: Model, path: str | PathLike[str]) -> None:
 
 
 def read_nir(path: str | PathLike[str]) -> Model:
-    """The model of a NIR file that :func:`write_nir` wrote, to the bit.
+    """The model in a NIR file written by :func:`write_nir`, bit-for-bit.
 
-    Graphs of other programs are refused with what they hold that gemsnn's networks do not have; and so is one whose
-    nodes were changed since it was written.
+    Graphs of other programs, and graphs whose nodes were changed since they were written, are a `DataError`.
     """
     nir, path = _nir(), Path(path)
     try:
         graph = nir.read(path)
-    except Exception as error:  # whatever h5py and nir make of a file that is none
+    except Exception as error:  # anything that h5py and nir raise for other files
         raise DataError(f"{path}: not a readable NIR file: {error}") from None
     content = getattr(graph, "metadata", {}).get(KEY)
     if not isinstance(content, np.ndarray) or content.dtype != np.uint8:
         kinds = sorted({type(node).__name__ for node in getattr(graph, "nodes", {}).values()} - {"Input", "Output"})
         raise DataError(
-            f"{path}: not written by gemsnn: its nodes ({', '.join(kinds)}) are deterministic, and nothing says with "
-            "which probability, filters, compartments and classes to read them. Train a gemsnn network on the data, or "
-            "read this graph with a simulator of such neurons"
+            f"{path}: not written by gemsnn: its nodes ({', '.join(kinds)}) are deterministic, without spike "
+            "probabilities, compartments and classes. Train a gemsnn network on the data, or run this graph in a "
+            "simulator of such neurons"
         )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.safetensors"
@@ -74,7 +70,7 @@ def read_nir(path: str | PathLike[str]) -> Model:
         name in graph.nodes and _same(node, graph.nodes[name]) for name, node in ours.nodes.items()
     ):
         raise DataError(
-            f"{path}: its nodes were changed since gemsnn wrote them, so the model that it keeps is an older one. "
+            f"{path}: its nodes were changed since gemsnn wrote them, so they differ from the model in its metadata. "
             "Change the model in gemsnn and export it again"
         )
     return model
@@ -86,12 +82,12 @@ def nir_graph(model: Model) -> Any:
     n, n_inputs = network.n_neurons, network.n_inputs
     if network.synaptic_filter.decay is None:
         raise ConfigError(
-            "the synaptic filter is no exponential, and NIR has no other filters: train with "
+            "the synaptic filter is not exponential, and NIR has no other filters: train with "
             "--set synaptic_filter.kind=exponential, or export to C"
         )
     nodes: dict[str, Any] = {"input": nir.Input(input_type={"input": np.array([n_inputs])})}
     edges = []
-    # Where the decoder clamps visible neurons, these are silent: nobody sees spikes of theirs.
+    # Decoders that clamp visible neurons do not use their spikes, so these have no effect.
     fires = np.arange(n) < (n if as_decoder(model.decoder.kind).free else network.n_hidden)
     for b in range(network.synaptic_filter.n_basis):
         weights = parameters.synaptic[:, :, b]
@@ -106,7 +102,7 @@ def nir_graph(model: Model) -> Any:
         nodes[f"self_filter_{b}"] = _integrator(nir, network.somatic_filter, b, n)
         edges += [("threshold", f"self_{b}"), (f"self_{b}", f"self_filter_{b}"), (f"self_filter_{b}", "bias")]
     of_lags = network.somatic_filter.taps.T @ parameters.somatic.T  # (D, n)
-    for lag, weights in enumerate([] if exponential else of_lags, start=1):  # a loop takes a step already
+    for lag, weights in enumerate([] if exponential else of_lags, start=1):  # the loop itself delays by one step
         nodes[f"delay_{lag}"] = nir.Delay(delay=np.full(n, lag - 1.0))
         nodes[f"self_{lag}"] = nir.Linear(weight=np.diag(weights * fires))
         edges += [("threshold", f"delay_{lag}"), (f"delay_{lag}", f"self_{lag}"), (f"self_{lag}", "bias")]
@@ -123,9 +119,9 @@ def nir_graph(model: Model) -> Any:
 
 
 def run_noise_free(graph: Any, inputs: Array) -> Array:
-    """(N, T, C) visible potentials of the graph's nodes, from (N, T, n_inputs), as a stock simulator computes them.
+    """(N, T, C) visible potentials of the graph for (N, T, n_inputs), as another simulator would compute them.
 
-    Nodes follow each other within a step; what comes back from the threshold comes a step later.
+    Nodes are evaluated in order within a step; recurrent connections from the threshold have a delay of one step.
     """
     nodes = graph.nodes
     filters = [name for name in nodes if "filter_" in name]
@@ -153,7 +149,7 @@ def run_noise_free(graph: Any, inputs: Array) -> Array:
 
 
 def _integrator(nir: Any, filter_: Any, b: int, n: int) -> Any:
-    """v <- decay v + gain I as v <- v + (r I - v) / tau."""
+    """The recursion v <- decay v + gain I, written as v <- v + (r I - v) / tau."""
     tau = 1 / (1 - filter_.decay[b])
     gain = filter_.taps[b, 0]
     return nir.LI(tau=np.full(n, tau), r=np.full(n, gain * tau), v_leak=np.zeros(n))

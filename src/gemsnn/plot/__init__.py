@@ -1,17 +1,15 @@
-"""Pictures of what goes in, what is learned and what comes out.
+"""Plots of inputs, networks and predictions.
 
-Every function draws on the ``axes`` it is given, or on new ones, and returns them. Its legend stands above the axes,
-never on what is drawn. Colours are middle tones that can be read on white and on near-black; everything else follows
-the axes' own colours. Names from outside are drawn as they are written, never as formulas.
+Every function draws on the given ``axes``, or on new ones, and returns them. The legend is above the axes, never on the
+plot. Colours are legible on light and on dark backgrounds; text and lines use the colours of the axes. Names are drawn
+literally, never as formulas.
 """
 
-from gemsnn.plot.calibration import probabilities, reliability
+from gemsnn.plot.answers import confusion, probabilities, reliability
 from gemsnn.plot.curves import Curve, anytime, curves, learning_curves
 from gemsnn.plot.images import picture, weights
-from gemsnn.plot.matrices import confusion
-from gemsnn.plot.signals import encoding, receptive_fields
+from gemsnn.plot.signals import encoding, filters, receptive_fields
 from gemsnn.plot.spikes import raster
-from gemsnn.plot.taps import filters
 
 __all__ = [
     "Curve",

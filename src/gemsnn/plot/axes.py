@@ -1,4 +1,4 @@
-"""What all drawings share: colours, new axes, a legend that stands above, names as they are written."""
+"""Common parts of all plots: colours, new axes, legends above the axes, literal names."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from gemsnn.common.words import printable
 
-# Middle tones, readable on white and on near-black; the first two are also OFF and ON, negative and positive.
+# Legible on light and on dark backgrounds; the first two are also OFF and ON, negative and positive.
 BLUE, ORANGE, GREEN, VIOLET, RED, TEAL = "#3b82f6", "#f0761b", "#17a673", "#a05be0", "#e0455e", "#1b9aaa"
 COLOURS = (BLUE, ORANGE, GREEN, VIOLET, RED, TEAL)
 MARKERS = "osd^vP"
-LONGEST = 20  # letters of a name that there is room for
+LONGEST = 20  # characters of a name
 
 
 def on(axes: Axes | None, size: tuple[float, float] = (5.6, 4.0)) -> Axes:
-    """The axes given, or those of a new figure, which a notebook shows by itself."""
+    """The given axes, or those of a new pyplot figure, which notebooks display."""
     if axes is not None:
         return axes
     import matplotlib.pyplot as plt
@@ -30,23 +30,23 @@ def on(axes: Axes | None, size: tuple[float, float] = (5.6, 4.0)) -> Axes:
 
 
 def ink(axes: Axes) -> Any:
-    """The colour that these axes write in."""
+    """The text colour of the axes."""
     return axes.xaxis.label.get_color()
 
 
 def name(text: object, longest: int = LONGEST) -> str:
-    """A name from outside, short enough to be drawn."""
+    """An untrusted name, printable and truncated."""
     words = printable(text)
     return words if len(words) <= longest else f"{words[: longest - 1]}…"
 
 
 def finish(axes: Axes, title: str | None = None, handles: Sequence[Any] | None = None) -> Axes:
-    """Explain what was labelled, above the axes, and put the title above that."""
+    """Add a legend above the axes, and a title above the legend."""
     shown = axes.get_legend_handles_labels()[0] if handles is None else list(handles)
     rows = 0
     size = 8.0
     if shown:
-        # Texts are set afterwards: Matplotlib leaves out those that begin with an underscore.
+        # Texts are set afterwards, since Matplotlib drops labels that begin with an underscore.
         for columns in range(min(len(shown), 4), 0, -1):
             legend = axes.legend(
                 shown, ["-"] * len(shown), loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2,
@@ -65,7 +65,7 @@ def finish(axes: Axes, title: str | None = None, handles: Sequence[Any] | None =
 
 
 class Shares(MaxNLocator):
-    """Ticks of an axis for numbers from 0 to 1, which may reach a little beyond for the sake of dots at its ends."""
+    """Ticks for fractions in 0..1, on an axis that extends slightly beyond for markers at its ends."""
 
     def __init__(self) -> None:
         super().__init__(6, steps=[1, 2, 5, 10])
@@ -75,7 +75,7 @@ class Shares(MaxNLocator):
 
 
 def as_shares(axes: Axes) -> None:
-    """Show the vertical axis in percent, and no more of it than there can be."""
+    """Show the vertical axis in percent, limited to 0..1."""
     low, high = axes.get_ylim()
     low, high = max(low, 0.0), min(high, 1.0)
     axes.set_ylim(low - 0.03 * (high - low) * (low == 0), high + 0.03 * (high - low))
@@ -84,7 +84,7 @@ def as_shares(axes: Axes) -> None:
 
 
 def two_colours(blue: NDArray[np.floating], orange: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Two intensities in 0..1, (..., height, width), as one RGBA picture that shines through where there is nothing."""
+    """Two intensities in 0..1, (..., height, width), as one RGBA picture that is transparent where both are 0."""
     total = np.maximum(blue + orange, 1e-9)[..., None]
     rgb = (blue[..., None] * np.array(to_rgb(BLUE)) + orange[..., None] * np.array(to_rgb(ORANGE))) / total
     return np.concatenate([rgb, np.maximum(blue, orange)[..., None]], axis=-1)

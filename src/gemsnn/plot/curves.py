@@ -1,4 +1,4 @@
-"""Figures that change: over training, and while a recording goes on."""
+"""Metrics over training, and predictions over the time of a recording."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POSITIVE = ("ece", "nll", "brier", "van_rossum", "hidden_spikes_per_step")
 
 
 class Curve(NamedTuple):
-    """A line through (n,) points, and what to shade around it."""
+    """A line through (n,) points, and the limits of a shaded area around it."""
 
     x: ArrayLike
     y: ArrayLike
@@ -47,9 +47,9 @@ def curves(
     axes: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw lines, each with its name, and shades around them where they have any.
+    """Draw named lines, with their shaded areas.
 
-    ``metric`` names the vertical axis and cuts it at what such a figure can be: an accuracy is at most 1.
+    ``metric`` labels the vertical axis and limits it to the metric's range: an accuracy is at most 1.
     """
     axes, handles = on(axes), []
     for place, (label, line) in enumerate(lines.items()):
@@ -65,7 +65,7 @@ def curves(
 
 
 def limit(axes: Axes, metric: str | None) -> None:
-    """Cut the vertical axis at what a figure can be, so that no dot is cut in half."""
+    """Limit the vertical axis to a metric's range, without clipping markers."""
     low, high = axes.get_ylim()
     if metric in SHARES:
         as_shares(axes)
@@ -84,18 +84,18 @@ def learning_curves(
     axes: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw a figure over training, for one run or for several.
+    """Draw a metric over training, for one run or several.
 
     Parameters
     ----------
     histories
-        The evaluations of a run, from ``classifier.history_`` or ``RunDirectory.read_metrics()``; or of several, by
-        name.
+        The evaluations of a run, from ``classifier.history_`` or ``RunDirectory.read_metrics()``; or of several runs,
+        by name.
     metric
-        ``"accuracy"``, ``"ece"``, ``"nll"``, ``"brier"``, ``"log_likelihood"``, ...; accuracy if not given, or the
-        log-likelihood where there is none.
+        ``"accuracy"``, ``"ece"``, ``"nll"``, ``"brier"``, ``"log_likelihood"``, ...; default: accuracy, or the
+        log-likelihood if there is no accuracy.
     split
-        ``"validation"``, ``"test"`` or ``"train"``; if not given, the first of these that has the figure.
+        ``"validation"``, ``"test"`` or ``"train"``; default: the first of these that has the metric.
     against
         ``"epoch"``, ``"position"`` (examples learned) or ``"time_samples"``.
     """
@@ -120,8 +120,8 @@ def learning_curves(
         {f"{part}: {key}" for records in runs.values() for record in records for part in ("validation", "test", "train")
          for key in record.get(part) or () if key in TITLES}
     )  # fmt: skip
-    asked = f"{' or '.join(metrics)} of {' or '.join(splits)}"
-    raise DataError(f"no evaluation has {asked}; there is {', '.join(known) or 'none at all'}")
+    wanted = f"{' or '.join(metrics)} of {' or '.join(splits)}"
+    raise DataError(f"no evaluation has {wanted}; available: {', '.join(known) or 'nothing'}")
 
 
 def anytime(
@@ -133,29 +133,28 @@ def anytime(
     axes: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw answers before the end: of many sequences how often they are right, of one what it is taken for.
+    """Draw predictions over time: the accuracy and confidence of many sequences, or the probabilities of one.
 
     Parameters
     ----------
     answers
-        What :func:`gemsnn.predict_anytime` returned: of N sequences, equally long or not, or one of its list.
+        The result of :func:`gemsnn.predict_anytime` for N sequences, of equal length or not, or for one.
     labels
-        (N,) the true classes, to show the accuracy beside the mean confidence: indices, or any of ``classes``.
+        (N,) true classes, to show the accuracy besides the mean confidence: indices, or elements of ``classes``.
     classes
-        Names of the classes; for one sequence they name its lines.
+        Names of the classes; for one sequence, of its lines.
     step_ms
-        How long a step is, to show time in ms.
+        Duration of a step, to show time in ms.
     """
     each = answers if isinstance(answers, list) else None
     if each is None and np.ndim(answers.classes) == 1:
         if labels is not None:
             raise ShapeError("answers are of one sequence: draw it without labels, or several with them")
-        shares = np.asarray(answers.probabilities)
-        names = list(range(shares.shape[1])) if classes is None else list(classes)
-        if len(names) != shares.shape[1]:
-            raise ShapeError(f"{len(names)} classes are named, but there are {shares.shape[1]}")
-        time = _time(len(shares), step_ms)
-        lines = {str(label): Curve(time, line) for label, line in zip(names, shares.T, strict=True)}
+        p = np.asarray(answers.probabilities)
+        names = list(range(p.shape[1])) if classes is None else list(classes)
+        if len(names) != p.shape[1]:
+            raise ShapeError(f"{len(names)} classes are named, but there are {p.shape[1]}")
+        lines = {str(label): Curve(_time(len(p), step_ms), line) for label, line in zip(names, p.T, strict=True)}
         axes = curves(lines, xlabel=_time_name(step_ms), ylabel="probability", axes=axes, title=title)
         axes.set_ylim(0, 1)
         as_shares(axes)
@@ -173,7 +172,7 @@ def anytime(
 
 
 def _together(answers: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """(N, T) classes and confidences; a sequence that is over keeps its last answer."""
+    """(N, T) classes and confidences; shorter sequences repeat their last answer."""
     if not isinstance(answers, list):
         return answers.classes, answers.confidence
     if not answers:
@@ -190,11 +189,11 @@ def _indices(labels: ArrayLike, classes: Sequence[object] | None) -> NDArray[Any
     given = np.asarray(labels)
     if classes is None:
         return given
-    places = {label: place for place, label in enumerate(classes)}
-    strange = [label for label in given.tolist() if label not in places]
-    if strange:
-        raise DataError(f"labels hold {strange[0]!r}, which is none of the classes {list(classes)}")
-    return np.array([places[label] for label in given.tolist()])
+    index = {label: i for i, label in enumerate(classes)}
+    unknown = [label for label in given.tolist() if label not in index]
+    if unknown:
+        raise DataError(f"labels contain {unknown[0]!r}, which is not among the classes {list(classes)}")
+    return np.array([index[label] for label in given.tolist()])
 
 
 def _time(T: int, step_ms: float | None) -> NDArray[np.float64]:

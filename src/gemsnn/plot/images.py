@@ -1,4 +1,4 @@
-"""What lies on a grid: events as pictures, and weights as the pictures that neurons look for."""
+"""Pictures on the grid of inputs: events, and the weights of neurons."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ACROSS = 6  # neurons in a row of the mosaic
 def picture(
     planes: ArrayLike, *, largest: float | None = None, axes: Axes | None = None, title: str | None = None
 ) -> Axes:
-    """Draw events on their grid: orange where it grew brighter (ON), blue where darker (OFF).
+    """Draw events on their grid: orange for brighter (ON), blue for darker (OFF).
 
     Parameters
     ----------
     planes
-        (2, height, width): how many events, OFF and ON; or (height, width), where polarities are merged.
+        (2, height, width) counts of OFF and ON events; or (height, width), if polarities are merged.
     largest
-        What has the full colour; if not given, the largest half percent.
+        The count with full colour; default: the 99.5th percentile.
     """
     counts = np.asarray(planes, dtype=np.float64)
     if counts.ndim == 2:
@@ -49,30 +49,30 @@ def weights(
     axes: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw the weights that neurons give their inputs, each neuron a picture on the grid, all on one scale.
+    """Draw the input weights of neurons, each as a picture on the grid, all on the same scale.
 
     Parameters
     ----------
     model
         A :class:`gemsnn.training.Model`, or :class:`gemsnn.Parameters`.
     grid
-        (rows, columns) that the inputs lie on; a model that was trained on recordings knows it. Where there are
-        several planes, as with separate polarities (OFF on the left, ON on the right), they are side by side.
+        (rows, columns) of the inputs; default: that of the recordings the model was trained on. Several planes, such as
+        separate polarities, are drawn side by side (OFF on the left, ON on the right).
     neurons
-        Which neurons, hidden ones first, then visible ones; the first 24 if not given.
+        Indices of neurons, hidden before visible; default: the first 24.
     basis
-        Which filter's weights; if not given, their sum, which is what a constant input feels.
+        Index of a filter's basis; default: the sum of all, which is the weight of a constant input.
     """
     parameters = getattr(model, "parameters", model)
     preprocessing = getattr(model, "preprocessing", None)
     if grid is None:
         if preprocessing is None:
-            raise ConfigError("weights need a grid=(rows, columns): the model does not know where its inputs lie")
+            raise ConfigError("weights need a grid=(rows, columns): the model does not contain one")
         grid = preprocessing.grid
     synaptic = np.asarray(parameters.synaptic, dtype=np.float64)
     n_inputs, (rows, columns) = synaptic.shape[1] - len(synaptic), grid
     if n_inputs % (rows * columns) or not n_inputs:
-        raise ShapeError(f"{n_inputs} inputs do not lie on a grid of {rows} x {columns}")
+        raise ShapeError(f"{n_inputs} inputs do not form a grid of {rows} x {columns}")
     shown = list(range(min(24, len(synaptic))) if neurons is None else neurons)
     if not shown or not all(0 <= neuron < len(synaptic) for neuron in shown):
         raise ConfigError(f"neurons = {shown}: at least one is needed, from 0 to {len(synaptic) - 1}")
@@ -97,15 +97,15 @@ def weights(
 
 
 def _mosaic(tiles: NDArray[np.float64], colour: Any) -> tuple[NDArray[np.float64], list[float]]:
-    """(n, height, width, 4) pictures in rows with a thin frame between them, and the middle of each row."""
+    """(n, height, width, 4) pictures in rows with thin frames, and the centre of each row."""
     from matplotlib.colors import to_rgba
 
     n, height, width, _ = tiles.shape
     across = min(ACROSS, n)
     down = -(-n // across)
     image = np.zeros((down * (height + 1) + 1, across * (width + 1) + 1, 4))
-    for place, tile in enumerate(tiles):
-        top, left = (place // across) * (height + 1), (place % across) * (width + 1)
+    for i, tile in enumerate(tiles):
+        top, left = (i // across) * (height + 1), (i % across) * (width + 1)
         image[top : top + height + 2, left : left + width + 2] = to_rgba(colour, 0.3)
         image[top + 1 : top + height + 1, left + 1 : left + width + 1] = tile
     return image, [row * (height + 1) + height / 2 + 0.5 for row in range(down)]

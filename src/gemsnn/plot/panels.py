@@ -1,6 +1,6 @@
-"""Drawings for files and pages: several side by side as SVG and PNG, or each as SVG inside a page.
+"""Plots for files and pages: several side by side as SVG and PNG, or each as SVG inside a page.
 
-In a page a panel's ink is ``currentColor``, so that it reads in light and dark alike.
+In a page, text and lines use ``currentColor``, so that they are legible in light and dark mode.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ SIZE = (4.2, 3.1)  # inches
 
 
 class Panel(NamedTuple):
-    """Something to draw, with what a reader who cannot see it is told."""
+    """A plot, with alternative text."""
 
     draw: Callable[..., Any]
-    """Called with ``axes=``, as every function of :mod:`gemsnn.plot` can be."""
+    """Called with ``axes=``, like every function of :mod:`gemsnn.plot`."""
     about: str
     size: tuple[float, float] = SIZE
 
 
 def save(panels: Sequence[Panel], path: Path) -> None:
-    """All panels side by side, three in a row, as ``path.svg`` and ``path.png``."""
+    """All panels, three per row, as ``path.svg`` and ``path.png``."""
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     with style():
@@ -53,13 +53,13 @@ def save(panels: Sequence[Panel], path: Path) -> None:
 
 
 def in_page(panels: Sequence[Panel], name: str, small: bool = False) -> str:
-    """Panels as a part of a page, side by side where there is room; ``name`` is the page's own word for them."""
+    """Panels as a part of a page, side by side if there is room; ``name`` is unique within the page."""
     drawn = "".join(f"<figure>{svg(panel, f'{name}-{i}')}</figure>" for i, panel in enumerate(panels))
     return f'<div class="panels{" small" if small else ""}">{drawn}</div>'
 
 
 def svg(panel: Panel, name: str) -> str:
-    """A panel as SVG to put into a page; ``name`` keeps its inner references apart from other panels'."""
+    """A panel as SVG for a page; ``name`` prefixes its ids, to keep them unique within the page."""
     with style(), matplotlib.rc_context({"svg.hashsalt": name}):
         figure = Figure(figsize=panel.size, layout="constrained")
         panel.draw(axes=figure.add_subplot())
@@ -70,12 +70,12 @@ def svg(panel: Panel, name: str) -> str:
     opening, rest = text.split(">", 1)
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)
     described = opening.replace("<svg", f'<svg role="img" aria-label="{escape(panel.about)}"', 1)
-    # Only tags are changed, never the text between them, which may be a name from outside.
+    # Only tags are changed, never the text between them, which may be untrusted.
     return f"{described}>{re.sub(r'<[^>]*>', lambda tag: _tag_for_a_page(tag[0], name), rest)}".strip()
 
 
 def _tag_for_a_page(tag: str, name: str) -> str:
-    """A tag that takes its ink and font from the page; ids, counted anew in every figure, begin with ``name``."""
+    """A tag with the page's colour and font, and ids prefixed by ``name``."""
     tag = tag.replace(INK, "currentColor")
     tag = re.sub(r"(font: [^;\"]*?px) '[^;\"]*?sans-serif", r"\1 system-ui, sans-serif", tag)
     return re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{name}-", tag)
@@ -83,10 +83,10 @@ def _tag_for_a_page(tag: str, name: str) -> str:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """How our own pages look."""
+    """Matplotlib's settings for pages and reports."""
     settings: dict[Any, Any] = {
         "svg.fonttype": "none",
-        "text.parse_math": False,  # a class may be called $x$
+        "text.parse_math": False,  # a class may have the name $x$
         "font.size": 9,
         "axes.edgecolor": INK,
         "axes.labelcolor": INK,
@@ -104,6 +104,6 @@ def style() -> Iterator[None]:
         "figure.max_open_warning": 0,
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # A class may be called by letters that the font does not have.
+        # Names of classes may have characters that the font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield

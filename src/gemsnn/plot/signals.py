@@ -1,4 +1,4 @@
-"""Signals, and the spikes that they are encoded as."""
+"""Signals and their encoding as spikes; receptive fields and filters."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def encoding(
     axes: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw signals one above the other, each with the spikes that delta modulation makes of it.
+    """Draw signals one above the other, each with the spikes of its delta modulation.
 
     Parameters
     ----------
     signals
         (T, n).
     spikes
-        (T, 2 n), OFF channels first, as :func:`gemsnn.encode.delta_modulation` gives them.
+        (T, 2 n), OFF channels first, from :func:`gemsnn.encode.delta_modulation`.
     back
-        (T, n): what the spikes tell of the signals, drawn over them in green.
+        (T, n): the signals reconstructed from the spikes, drawn in green.
     names
-        Of the n signals.
+        Names of the n signals.
     step_ms
-        How long a step is, to show time in ms.
+        Duration of a step, to show time in ms.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def encoding(
     >>> axes.get_xlabel()
     'time (ms)'
     """
-    x, told = np.asarray(signals, dtype=np.float64), np.asarray(spikes)
-    if x.ndim != 2 or 0 in x.shape or told.shape != (len(x), 2 * x.shape[1]):
-        raise ShapeError(f"signals {x.shape} and spikes {told.shape} must be (T, n) and (T, 2 n)")
-    guess = None if back is None else np.asarray(back, dtype=np.float64)
-    if guess is not None and guess.shape != x.shape:
-        raise ShapeError(f"back has shape {guess.shape}, the signals have {x.shape}")
+    x, events = np.asarray(signals, dtype=np.float64), np.asarray(spikes)
+    if x.ndim != 2 or 0 in x.shape or events.shape != (len(x), 2 * x.shape[1]):
+        raise ShapeError(f"signals {x.shape} and spikes {events.shape} must be (T, n) and (T, 2 n)")
+    decoded = None if back is None else np.asarray(back, dtype=np.float64)
+    if decoded is not None and decoded.shape != x.shape:
+        raise ShapeError(f"back has shape {decoded.shape}, the signals have {x.shape}")
     n = x.shape[1]
     if names is not None and len(names) != n:
         raise ShapeError(f"{len(names)} names for {n} signals")
@@ -66,10 +66,10 @@ def encoding(
             return floor + 0.3 + 0.6 * (values - low) / width
 
         axes.plot(time, placed(x[:, i]), color=ink(axes), lw=1.0)
-        if guess is not None:
-            axes.plot(time, placed(guess[:, i]), color=COLOURS[2], lw=1.0, drawstyle="steps-post")
+        if decoded is not None:
+            axes.plot(time, placed(decoded[:, i]), color=COLOURS[2], lw=1.0, drawstyle="steps-post")
         for plane, colour, kind in ((0, BLUE, "OFF"), (1, ORANGE, "ON")):
-            when = time[told[:, plane * n + i] != 0]
+            when = time[events[:, plane * n + i] != 0]
             first: dict[str, Any] = {"label": kind} if i == 0 else {}
             axes.plot(when, np.full(len(when), floor + 0.1 + 0.08 * plane), "|", color=colour, ms=4, **first)
     axes.set(xlabel="time step" if step_ms is None else "time (ms)")
@@ -81,7 +81,7 @@ def encoding(
 def receptive_fields(
     centres: ArrayLike, deviation: float, *, axes: Axes | None = None, title: str | None = None
 ) -> Axes:
-    """Draw how active each neuron of a population is for every value: a bell curve around each centre.
+    """Draw the activity of each neuron of a population for every value: a bell curve around each centre.
 
     Examples
     --------
@@ -100,3 +100,14 @@ def receptive_fields(
         axes.plot(values, np.exp(-((values - centre) ** 2) / (2 * deviation**2)), color=COLOURS[i % len(COLOURS)])
     axes.set(xlabel="value", ylabel="activity", ylim=(0, 1.05))
     return finish(axes, title)
+
+
+def filters(filter_: Any, *, axes: Axes | None = None, title: str | None = None, **style: Any) -> Axes:
+    """Draw each basis of a :class:`gemsnn.Filter` against the lag in steps; ``style`` is passed to Matplotlib."""
+    axes = on(axes)
+    lags = np.arange(1, filter_.duration + 1)
+    for index, basis in enumerate(filter_.taps):
+        usual = {"color": COLOURS[index % len(COLOURS)], "marker": "o" if filter_.duration <= 40 else None, "ms": 4}
+        axes.plot(lags, basis, label=f"basis {index + 1}", **usual | style)
+    axes.set(xlabel="lag (steps since the spike)", ylabel="weight of the spike")
+    return finish(axes, repr(filter_) if title is None else title)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.errors import ShapeError
 from gemsnn.plot.axes import BLUE, COLOURS, finish, ink, name, on
 
-MOST_ROWS, MOST_COLUMNS = 600, 1000  # of the image; with more, neighbours share a dot
+MOST_ROWS, MOST_COLUMNS = 600, 1000  # of the image; beyond that, neighbours share a pixel
 
 
 def raster(
@@ -27,16 +27,16 @@ def raster(
     axes: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw spikes, a dot each, time to the right, the first neuron on top.
+    """Draw a spike raster, with time to the right and the first neuron on top.
 
     Parameters
     ----------
     spikes
-        (T, N) of 0/1; or (T, K, N): a band for each neuron, with a line for each of its K compartments.
+        (T, N) of 0/1; or (T, K, N): a band per neuron, with a line for each of its K compartments.
     names
-        N names for the neurons.
+        N names of the neurons.
     step_ms
-        How long a step is, to show time in ms.
+        Duration of a step, to show time in ms.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def raster(
 
 
 def _image(rows: NDArray[np.bool_], colours: NDArray[np.floating]) -> NDArray[Any]:
-    """RGBA of (n_rows, T) spikes: see-through where there is none; no spike is lost where rows or steps are many."""
+    """RGBA of (n_rows, T) spikes, transparent elsewhere; many rows or steps are pooled without losing spikes."""
     down, across = -(-len(rows) // MOST_ROWS), -(-rows.shape[1] // MOST_COLUMNS)
     missing = (-len(rows) % down, -rows.shape[1] % across)
     padded = np.pad(rows, [(0, missing[0]), (0, missing[1])])

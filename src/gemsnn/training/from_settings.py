@@ -10,7 +10,7 @@ import numpy as np
 
 from gemsnn.common.threads import usable_threads
 from gemsnn.errors import ConfigError, DataError
-from gemsnn.events.background import read_background
+from gemsnn.events.importing import read_background
 from gemsnn.learning import TraceMeans
 from gemsnn.model import Network, Parameters
 from gemsnn.model.spike_list import SpikeList

@@ -1,4 +1,4 @@
-"""Data sets by name. A data set is one file: how it lies on disk, how it is read, cut into bins and split."""
+"""Data sets by name. A data set is one file: its layout on disk, its format, preprocessing and split."""
 
 import inspect
 from collections.abc import Callable
@@ -22,9 +22,9 @@ DATASETS: dict[str, Callable[..., Inventory]] = {
 
 
 def find_dataset(dataset: str, folder: str | PathLike[str], **choices: Any) -> Inventory:
-    """Look for a data set by its name in `DATASETS`; `tonic:NAME` is tonic's data set of that name.
+    """Find a data set by its name in `DATASETS`; `tonic:NAME` is tonic's data set of that name.
 
-    `choices` are what its function takes, such as `classes`, `scale` or `sensor_size`.
+    `choices` are arguments of its function, such as `classes`, `scale` or `sensor_size`.
     """
     kind, _, name = dataset.partition(":")
     if kind not in DATASETS or bool(name) != (kind == "tonic"):
@@ -34,19 +34,19 @@ def find_dataset(dataset: str, folder: str | PathLike[str], **choices: Any) -> I
         choices["name"] = name
     for choice in choices:
         if choice not in inspect.signature(DATASETS[kind]).parameters:
-            raise ConfigError(f"data set {dataset}: {choice} is not a choice that it has")
+            raise ConfigError(f"data set {dataset}: it has no option {choice}")
     return DATASETS[kind](folder, **choices)
 
 
 def register(name: str, find: Callable[..., Inventory]) -> None:
-    """Let a data set of your own be found by name.
+    """Register a data set under a name.
 
-    ``find`` takes a folder, and choices of its own as keywords, and returns an :class:`Inventory`.
+    ``find`` takes a folder, and options as keywords, and returns an :class:`Inventory`.
     """
     if not callable(find):
         raise ConfigError(f"a data set is a function that takes a folder, got {find!r}")
     if ":" in str(name):
-        raise ConfigError(f"the name of a data set has no colon, got {name!r}")
+        raise ConfigError(f"the name of a data set must not contain a colon, got {name!r}")
     kinds.register("data set", DATASETS, name, find)
 
 

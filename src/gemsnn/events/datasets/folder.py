@@ -1,4 +1,4 @@
-"""Any recordings in folders that are named after their classes."""
+"""Recordings in one folder per class."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from pathlib import Path
 
 from gemsnn.errors import DataError
 from gemsnn.events.binning import Preprocessing
-from gemsnn.events.datasets.inventory import Inventory, Recording, Unread, check_folder, contents, entries, odd
+from gemsnn.events.datasets.inventory import (
+    Inventory,
+    Recording,
+    Unread,
+    check_folder,
+    contents,
+    entries,
+    unreadable,
+)
 from gemsnn.events.prepared import SplitName
 from gemsnn.events.recordings import READERS, read_recording, sensor_size_of
 
@@ -21,37 +29,37 @@ def find_folder(
     classes: Sequence[str] | None = None,
     sensor_size: tuple[int, int] | None = None,
 ) -> Inventory:
-    """Look for `CLASS/RECORDING`, or `SPLIT/CLASS/RECORDING`, in any format that is read.
+    """Find the recordings `CLASS/RECORDING` or `SPLIT/CLASS/RECORDING`, in any supported format.
 
     Splits are the folders `train` and `test`; or `train`, `val` and `test`, where `val` is added to the training split,
-    of which training holds out a share of its own; or `train` and `val`, where `val` is what to test on.
+    since training holds out its own validation part; or `train` and `val`, where `val` is the test split.
 
     Parameters
     ----------
     folder
-        Where the folders of the classes are. Files and folders whose names begin with a dot are passed over; whatever
-        else is not read is listed in the inventory, with the reason.
+        The folder with one folder per class. Names that begin with a dot are ignored; everything else that is not read
+        is listed in the inventory, with the reason.
     classes
-        Which classes, by the names of their folders; all if not given.
+        Names of the folders to read; all if not given.
     sensor_size
-        Columns and rows of the sensor; needed where the recordings do not tell.
+        Columns and rows of the sensor; needed if the recordings do not contain them.
     """
     root = check_folder(folder)
     recordings: list[Recording] = []
     unread: list[Unread] = []
-    for split, place in class_folders(root, unread):
-        if classes is not None and place.name not in classes:
+    for split, class_folder in class_folders(root, unread):
+        if classes is not None and class_folder.name not in classes:
             continue
-        found = _files(place, unread)
+        found = _files(class_folder, unread)
         recordings += [
-            Recording(str(path.relative_to(root)), place.name, split, partial(read_recording, path), path)
+            Recording(str(path.relative_to(root)), class_folder.name, split, partial(read_recording, path), path)
             for path in found
         ]
         if not found:
-            unread.append(Unread(place, "a folder without a recording, so it is not a class"))
+            unread.append(Unread(class_folder, "a folder without recordings, so not a class"))
     if not recordings:
         raise DataError(
-            f"{root}: no recordings in folders named after classes; they should lie at CLASS/NAME with an ending among "
+            f"{root}: no recordings in folders named after classes; they should be at CLASS/NAME with an ending among "
             f"{', '.join(READERS)}. {contents(root)}"
         )
     labels = tuple(sorted({str(recording.label) for recording in recordings} | set(classes or ())))
@@ -62,7 +70,7 @@ def find_folder(
 
 
 def class_folders(root: Path, unread: list[Unread]) -> list[tuple[SplitName | None, Path]]:
-    """Split and folder of each class; what is none of them is added to `unread`."""
+    """Split and folder of each class; everything else is added to `unread`."""
     top = entries(root)
     splits: dict[SplitName | None, list[Path]] = {None: [root]}
     names = {path.name.lower(): path for path in top if path.is_dir()}
@@ -73,32 +81,33 @@ def class_folders(root: Path, unread: list[Unread]) -> list[tuple[SplitName | No
         splits = {"train": [names["train"]], "test": validation}
     folders = [folder for group in splits.values() for folder in group]
     if folders != [root]:
-        unread += [Unread(path, odd(path) or _OUTSIDE) for path in top if path not in folders and path.is_file()]
-        unread += [Unread(path, "a folder beside the splits") for path in top if path not in folders and path.is_dir()]
+        unread += [
+            Unread(path, "a folder beside the splits" if path.is_dir() else unreadable(path) or _OUTSIDE)
+            for path in top
+            if path not in folders
+        ]
     found: list[tuple[SplitName | None, Path]] = []
     for split, group in splits.items():
         for path in (path for folder in group for path in entries(folder)):
             if not path.is_dir():
-                unread.append(Unread(path, odd(path) or _OUTSIDE))
+                unread.append(Unread(path, unreadable(path) or _OUTSIDE))
                 continue
             try:
                 path.name.encode()
             except UnicodeError:
-                raise DataError(f"{path}: the folder's name is no proper text (UTF-8); rename it") from None
+                raise DataError(f"{path}: the folder's name is not valid UTF-8; rename it") from None
             found.append((split, path))
     return found
 
 
-_OUTSIDE = "in no class's folder"
+_OUTSIDE = "not in the folder of a class"
 
 
-def _files(place: Path, unread: list[Unread]) -> list[Path]:
-    """The recordings in a class's folder."""
+def _files(folder: Path, unread: list[Unread]) -> list[Path]:
+    """The recordings in a class's folder; everything else is added to `unread`."""
     found = []
-    for path in entries(place):
-        reason = odd(path)
-        if reason is None and path.suffix.lower() not in READERS:
-            reason = "no reader for this ending"
+    for path in entries(folder):
+        reason = unreadable(path) or (None if path.suffix.lower() in READERS else "no reader for this ending")
         if reason is None:
             found.append(path)
         else:
@@ -107,7 +116,7 @@ def _files(place: Path, unread: list[Unread]) -> list[Path]:
 
 
 def _sensor_size(recordings: Sequence[Recording]) -> tuple[int, int]:
-    """What all recordings say; where one says nothing, or they differ, the user must."""
+    """The size in the recordings; a `DataError` asks for it where it is missing or differs."""
     first: tuple[int, int] | None = None
     for recording in recordings:
         assert recording.path is not None
@@ -116,8 +125,8 @@ def _sensor_size(recordings: Sequence[Recording]) -> tuple[int, int]:
             events = recording.read()
             least = f"{int(events['x'].max()) + 1} {int(events['y'].max()) + 1}"
             raise DataError(
-                f"{recording.path}: does not tell the size of the sensor; give it with --sensor COLUMNS ROWS "
-                f"(this recording needs at least {least})"
+                f"{recording.path}: does not contain the size of the sensor; give it with --sensor COLUMNS ROWS "
+                f"(at least {least} for this recording)"
             )
         first = first or size
         if size != first:

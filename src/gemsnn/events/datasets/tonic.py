@@ -1,4 +1,4 @@
-"""Any data set that tonic reads; `pip install 'gemsnn[tonic]'`."""
+"""The data sets of tonic; `pip install 'gemsnn[tonic]'`."""
 
 import importlib
 import inspect
@@ -25,14 +25,14 @@ def find_tonic(
     *,
     name: str,
 ) -> Inventory:
-    """A data set by the name that it has in `tonic.datasets`; tonic downloads into the folder what is not there.
+    """Find a data set of `tonic.datasets` by its name; tonic downloads it into the folder if needed.
 
     Parameters
     ----------
     folder
         tonic's `save_to`.
     classes
-        Which classes, by the names that tonic gives them; all if not given.
+        tonic's names of the classes to read; all if not given.
     sensor_size
         Columns and rows; needed for data sets whose recordings differ in size.
     name
@@ -45,8 +45,8 @@ def find_tonic(
         for i, target in enumerate(_targets(dataset)):
             label = named.get(target, target)
             if classes is None or label in classes:
-                place = f"{name} {i}" if split is None else f"{name} {split} {i}"
-                recordings.append(Recording(place, label, split, partial(_read, dataset, i, place)))
+                title = f"{name} {i}" if split is None else f"{name} {split} {i}"
+                recordings.append(Recording(title, label, split, partial(_read, dataset, i, title)))
     if not recordings:
         raise DataError(
             f"tonic:{name} in {folder}: no recordings" + ("" if classes is None else f" of {list(classes)}")
@@ -56,10 +56,10 @@ def find_tonic(
         if size is None:
             raise DataError(f"tonic:{name}: its recordings differ in size; give --sensor COLUMNS ROWS")
         sensor_size = int(size[0]), int(size[1])
-    there = set(classes or named.values() or {recording.label for recording in recordings})
-    polarity = "separate" if sensor_size[1] > 1 else "merged"  # a row of units is no camera
+    labels = set(classes or named.values() or {recording.label for recording in recordings})
+    polarity = "separate" if sensor_size[1] > 1 else "merged"  # one row of units is not a camera
     choices = Preprocessing.from_dict({"sensor_size": sensor_size, "polarity": polarity})
-    return Inventory(f"tonic:{name}", Path(folder), tuple(sorted(there)), tuple(recordings), choices, {}, {})
+    return Inventory(f"tonic:{name}", Path(folder), tuple(sorted(labels)), tuple(recordings), choices, {}, {})
 
 
 def _open(name: str, folder: Path) -> list[tuple[SplitName | None, Any]]:
@@ -78,12 +78,12 @@ def _open(name: str, folder: Path) -> list[tuple[SplitName | None, Any]]:
         if "split" in arguments:
             return [("train", make(split="train")), ("test", make(split="test"))]
         return [(None, make())]
-    except Exception as error:  # tonic's own, and whatever a download can raise
+    except Exception as error:  # tonic's own, and those of a download
         raise DataError(f"tonic:{name} in {folder}: tonic cannot open it: {type(error).__name__}: {error}") from error
 
 
 def _targets(dataset: Any) -> list[Any]:
-    """The target of each recording, as whole numbers or texts."""
+    """The target of each recording: integers or strings."""
     targets = dataset.targets if len(dataset.targets) == len(dataset) else [dataset[i][1] for i in range(len(dataset))]
     plain = [target.item() if isinstance(target, np.generic) else target for target in targets]
     if plain and not isinstance(plain[0], int | str):
@@ -92,7 +92,7 @@ def _targets(dataset: Any) -> list[Any]:
 
 
 def _class_names(dataset: Any) -> dict[Any, Label]:
-    """What whole-number targets are called, if tonic says."""
+    """Names of integer targets, if tonic has them."""
     classes = getattr(dataset, "classes", None)
     if classes is None:
         return {}
@@ -106,7 +106,7 @@ def _read(dataset: Any, i: int, name: str) -> Events:
         events = dataset[i][0]
     except Exception as error:
         raise DataError(f"{name}: tonic cannot read it: {type(error).__name__}: {error}") from error
-    # Sounds have one row, and no column for it.
+    # Recordings of sound have neither rows nor polarities.
     for field, value in (("y", 0), ("p", 1)):
         if isinstance(events, np.ndarray) and events.dtype.names and field not in events.dtype.names:
             events = recfunctions.append_fields(events, field, np.full(len(events), value), usemask=False)

@@ -1,13 +1,12 @@
-"""Where events come from while they happen.
+"""Sources of live events.
 
-A source is anything that can be iterated over and yields arrays of events, of any size; None among them says that a
-recording ends. These are the ones that come with gemsnn; a list, a generator, or a stream of another package will do.
+A source is any iterable of arrays of events, of any size; None among them marks the end of a recording. Besides the
+sources here, a list, a generator or a stream of another package will do.
 """
 
-from gemsnn.events.sources.bytes import from_bytes
+from gemsnn.events.records import RECORD_DTYPE, to_bytes
 from gemsnn.events.sources.playback import play
-from gemsnn.events.sources.text import from_text
+from gemsnn.events.sources.streams import from_bytes, from_text
 from gemsnn.events.sources.udp import UdpSender, UdpSource
-from gemsnn.events.wire import RECORD_DTYPE, to_bytes
 
 __all__ = ["RECORD_DTYPE", "UdpSender", "UdpSource", "from_bytes", "from_text", "play", "to_bytes"]

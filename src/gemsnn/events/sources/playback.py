@@ -1,4 +1,4 @@
-"""A recording played back as if it happened now."""
+"""A recording played back in real time."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from gemsnn.model.checks import whole_number
 
 
 def play(recording: Events | str | PathLike[str], speed: float | None = 1.0, chunk_us: int = 1000) -> Iterator[Events]:
-    """The events of a recording, in order of time, when it is their time.
+    """Yield the events of a recording in order of time, at the pace at which they were recorded.
 
     Parameters
     ----------
     recording
         Events, or a file that :func:`gemsnn.events.read_recording` can read.
     speed
-        1 for real time, 2 for twice as fast, ...; None for as fast as they are taken.
+        1 for real time, 2 for twice as fast, ...; None for no waiting.
     chunk_us
-        Microseconds of the recording that an array holds. Whoever takes arrays too slowly gets longer ones: time does
-        not wait.
+        Microseconds of the recording per array; arrays are longer where the consumer falls behind.
 
     Examples
     --------
@@ -47,15 +46,15 @@ def _chunks(events: Events, speed: float | None, chunk_us: int) -> Iterator[Even
     if not len(events):
         return
     times, begin = events["t"], int(events["t"][0])
-    began, place = time.monotonic(), 0
-    while place < len(events):
-        # The chunk that the next event is in, and what is overdue besides.
-        until = begin + ((int(times[place]) - begin) // chunk_us + 1) * chunk_us
+    began, first = time.monotonic(), 0
+    while first < len(events):
+        # The chunk of the next event, and whatever is overdue.
+        until = begin + ((int(times[first]) - begin) // chunk_us + 1) * chunk_us
         if speed is not None:
             wait = began + (until - begin) / 1e6 / speed - time.monotonic()
             if wait > 0:
                 time.sleep(wait)
             until = max(until, begin + int((time.monotonic() - began) * 1e6 * speed))
         end = int(np.searchsorted(times, until))
-        yield events[place:end]
-        place = end
+        yield events[first:end]
+        first = end

@@ -1,56 +1,53 @@
-"""Events in datagrams, on this machine unless told otherwise."""
+"""Events in UDP datagrams."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 import numpy as np
 
 from gemsnn.errors import ConfigError, DataError
-from gemsnn.events.records import EVENT_DTYPE, FAR_US, LONGEST_GAP_US, Events
-from gemsnn.events.wire import RECORD_DTYPE, events_of, to_bytes
+from gemsnn.events.records import EVENT_DTYPE, FAR_US, LONGEST_GAP_US, RECORD_DTYPE, Events, events_of, to_bytes
 
 HOST = "127.0.0.1"
-NUMBER = 4  # bytes of a datagram's number
-MOST_EVENTS = 5000  # in a datagram of ours; the longest possible one has 65,507 bytes
-_BUFFER = 1 << 25  # bytes that the system is asked to keep while nobody listens; it may grant less
-_AT_ONCE = 64  # datagrams put together, if they are there already
+NUMBER = 4  # bytes of a datagram's sequence number
+MOST_EVENTS = 5000  # per datagram sent; a datagram holds at most 65,507 bytes
+_BUFFER = 1 << 25  # requested receive buffer in bytes; the system may grant less
+_AT_ONCE = 64  # waiting datagrams that are combined into one array
 
 
 class UdpSource:
-    """Listens for datagrams of events; iterate over it.
+    """Receives datagrams of events; iterate over it.
 
-    A datagram holds any number of events of 13 bytes each (`RECORD_DTYPE`), as ``faery`` sends them. Before them may
-    stand a number of 4 bytes, little-endian, that counts the sender's datagrams from 0: then those that were lost are
-    counted. A datagram without events ends a recording.
+    A datagram holds any number of events of 13 bytes each (`RECORD_DTYPE`), as ``faery`` sends them. A sequence number
+    of 4 bytes (little-endian, from 0) may precede them; lost datagrams are then counted. A datagram without events ends
+    a recording.
 
-    No single datagram ends the stream: one that cannot be is left out and counted. One whose times are more than a
-    minute away from those before is left out, too, unless the next one agrees with it: then a recording has ended, and
-    another one begins.
+    No single datagram ends the stream: malformed ones are discarded and counted. So is one whose times are more than a
+    minute away from those before it, unless the next datagram confirms the jump: then a new recording has begun.
 
     Parameters
     ----------
     port
-        0 for any free one: see ``port`` afterwards.
+        0 for any free one: see the attribute ``port``.
     host
-        Whose datagrams to take: only those sent on this machine, unless told otherwise.
+        Address to bind to; by default only datagrams from this machine arrive.
     sensor_size
-        Columns and rows; a datagram with an event outside is left out.
+        Columns and rows; a datagram with an event outside is discarded.
     idle
-        Seconds after which, again and again, an empty array says that nothing comes; not given: it waits.
+        Yield an empty array whenever nothing has arrived for so many seconds; None waits silently.
 
     Attributes
     ----------
     port
-        Where it listens.
+        The port that is bound.
     lost
-        Datagrams that were numbered and did not come.
+        Numbered datagrams that did not arrive.
     refused
-        Datagrams that were left out: no whole number of events, or events that cannot be.
+        Datagrams that were discarded.
     """
 
     def __init__(
@@ -59,8 +56,8 @@ class UdpSource:
         self.lost = self.refused = 0
         self._sensor_size, self._idle = sensor_size, idle
         self._expected: int | None = None
-        self._newest: int | None = None  # time of the events before
-        self._astray: int | None = None  # time of a datagram that was refused because it is far from them
+        self._newest: int | None = None  # time of the latest event
+        self._astray: int | None = None  # time of a discarded datagram, too far from it
         self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
@@ -91,21 +88,19 @@ class UdpSource:
             yield from self._read(waiting)
 
     def close(self) -> None:
-        """Listen no more; who waits for events is told that there are none."""
-        with suppress(OSError):  # nobody is connected, but who waits is woken up
+        """Stop receiving; an iteration that waits for events ends."""
+        with suppress(OSError):  # raises, since UDP has no connection, but wakes up a waiting recv
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _read(self, datagrams: list[bytes]) -> Iterator[Events | None]:
-        """The events of some datagrams, put together up to where a recording ends."""
+        """The events of some datagrams, combined up to the end of a recording."""
         together: list[Events] = []
         for datagram in datagrams:
             over = len(datagram) % RECORD_DTYPE.itemsize
@@ -134,7 +129,7 @@ class UdpSource:
             yield np.concatenate(together)
 
     def _usable(self, datagram: bytes) -> Events | None:
-        """The events of a datagram, if they can be."""
+        """The events of a datagram, or None if it is malformed."""
         try:
             events = events_of(datagram)
         except DataError:
@@ -148,14 +143,14 @@ class UdpSource:
         return self._newest is not None and abs(int(events["t"][0]) - self._newest) > LONGEST_GAP_US
 
     def _agrees(self, events: Events) -> bool:
-        """Whether a datagram from far away follows another one from there."""
+        """Whether the datagram before also jumped, to about the same time."""
         before, self._astray = self._astray, int(events["t"][-1])
         return before is not None and abs(int(events["t"][0]) - before) <= LONGEST_GAP_US
 
     def _count(self, number: int) -> None:
-        if self._expected is not None and number:  # 0: a sender that begins anew
+        if self._expected is not None and number:  # 0: the sender was restarted
             missing = (number - self._expected) % (1 << 32)
-            self.lost += missing if missing < 1 << 31 else 0  # else it came twice, or late
+            self.lost += missing if missing < 1 << 31 else 0  # otherwise it is a duplicate, or late
         self._expected = (number + 1) % (1 << 32)
 
 
@@ -180,12 +175,12 @@ class UdpSender:
         self._address = (host, port)
 
     def send(self, events: Events) -> None:
-        """Send events, in as many datagrams as they need."""
+        """Send events in datagrams of up to `MOST_EVENTS`."""
         for first in range(0, len(events), MOST_EVENTS):
             self._send(to_bytes(events[first : first + MOST_EVENTS]))
 
     def end(self) -> None:
-        """Say that the recording is over."""
+        """Mark the end of the recording."""
         self._send(b"")
 
     def close(self) -> None:
@@ -194,9 +189,7 @@ class UdpSender:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _send(self, content: bytes) -> None:

@@ -1,26 +1,26 @@
-/* A spiking network whose neurons run GEMSNN_COMPARTMENTS compartments; see gemsnn.h for its use.
+/* A spiking network of neurons with GEMSNN_COMPARTMENTS compartments; gemsnn.h documents its use.
  *
- * At every step t, in every compartment k, with i counting neurons (hidden, then visible) and j their sources:
+ * At every step t, in every compartment k, for neurons i (hidden, then visible) and their sources j:
  *
  *     potential    u_i = bias_i + sum_j sum_b w_{i,j,b} trace_{j,b} + self-memory of i
  *     trace        trace_{j,b} = sum_lag tap_b[lag] spike_j[t - lag],    lag = 1 .. GEMSNN_DURATION
- *     spike        hidden neuron i spikes where uniform < sigmoid(u_i)
- *     evidence     log p(the spikes that class c desires of the visible neurons | their u)
+ *     spike        hidden neuron i spikes if uniform < sigmoid(u_i)
+ *     evidence     log p(desired spikes of class c | u of the visible neurons)
  *
- * Weights cost nothing until a source spikes: then its row of weights is added to q_{b,i}, and u_i is q, filtered.
- * The inputs spike alike in all compartments, so that their part is computed once.
+ * Only sources that spike cause work: their rows of weights are added to q_{b,i}, and u_i is the filtered q. The inputs
+ * are the same in all compartments, so their contribution is computed once.
  *
- * All that was learned is in gemsnn_model.h, and so are the switches:
- *     GEMSNN_RECURSIVE       the filters are exponentials, computed as recursions; else by their taps
- *     GEMSNN_LEAVING         bases whose spikes are still felt when they leave the filter's memory
- *     GEMSNN_LISTED          few synapses: listed source by source; else a row of weights for every source
- *     GEMSNN_SOMA_RECURSIVE, GEMSNN_SOMA_LAGS    self-memory by a filter of its own; else it is among the rows
- *     GEMSNN_CIRCUITS        winner-take-all circuits; GEMSNN_DESIRED_DRIVE    visible neurons see each other's past
- *     GEMSNN_TEMPERATURE_STEPS    probabilities are calibrated for recordings of so many steps
- *     GEMSNN_FIXED           whole numbers and a table for the sigmoid; else float
+ * gemsnn_model.h contains the parameters and these switches:
+ *     GEMSNN_RECURSIVE       exponential filters, computed as recursions; otherwise by their taps
+ *     GEMSNN_LEAVING         bases whose truncation at the end of the filter's memory is not negligible
+ *     GEMSNN_LISTED          few synapses, listed by source; otherwise a row of weights for every source
+ *     GEMSNN_SOMA_RECURSIVE, GEMSNN_SOMA_LAGS    self-memory with a filter of its own; otherwise part of the rows
+ *     GEMSNN_CIRCUITS        winner-take-all circuits; GEMSNN_DESIRED_DRIVE    synapses between visible neurons
+ *     GEMSNN_TEMPERATURE_STEPS    probabilities are calibrated, for recordings of this many steps
+ *     GEMSNN_FIXED           fixed point with a table for the sigmoid; otherwise float
  *
- * With float, spikes are those of Python's stream to the bit, if products are not fused with sums (see below), nothing
- * is compiled with -ffast-math, and float is computed as float (FLT_EVAL_METHOD 0).
+ * With float, spikes are bit-for-bit those of Python's stream, provided that products are not fused with sums (see
+ * below), -ffast-math is not used, and float arithmetic has float precision (FLT_EVAL_METHOD 0).
  */
 #define GEMSNN_WEIGHTS
 #include "gemsnn.h"
@@ -34,13 +34,13 @@
 #define K GEMSNN_COMPARTMENTS
 #define N GEMSNN_NEURONS  /* hidden, then visible */
 #define H GEMSNN_HIDDEN
-#define V GEMSNN_CLASSES  /* visible neurons, one a class */
+#define V GEMSNN_CLASSES  /* visible neurons, one per class */
 #define B GEMSNN_BASES
 #define D GEMSNN_DURATION
 #define BYTES(bits) (((bits) + 7) / 8)
 
-/* Visible neurons draw spikes of their own where these are counted; else they stay silent, and only the probability of
- * the desired ones is asked for. */
+/* Visible neurons draw spikes if the decoder counts them; otherwise they are silent, and only the probability of the
+ * desired spikes is computed. */
 #ifdef GEMSNN_DECODER_VOTE
 #define DRAWN N
 #else
@@ -55,7 +55,7 @@ typedef float value;
 
 static struct {
     uint64_t key, time;
-#if GEMSNN_HISTORY  /* spikes of so many steps, a bit each: slot time % GEMSNN_HISTORY */
+#if GEMSNN_HISTORY  /* spikes of the last steps, one bit each: slot time % GEMSNN_HISTORY */
     uint8_t input_history[GEMSNN_HISTORY][BYTES(GEMSNN_INPUTS) + 1];
     uint8_t history[GEMSNN_HISTORY][K][BYTES(DRAWN) + 1];
 #endif
@@ -68,7 +68,7 @@ static struct {
     value own_trace[K][GEMSNN_SOMA_BASES][DRAWN + 1];
 #endif
 #ifdef GEMSNN_DESIRED_DRIVE
-    double desired_drive[V][V];  /* what the spikes that class c desires have added to u of each visible neuron */
+    double desired_drive[V][V];  /* contribution of the desired spikes of class c to u of each visible neuron */
 #endif
 #ifdef GEMSNN_TEMPERATURE_STEPS
     uint64_t input_spikes;  /* so far */
@@ -87,7 +87,7 @@ static struct {
 static int chosen;
 static double probabilities[V];
 
-/* ---- exp and log, to the last place or the one before it, so that no library is needed */
+/* ---- exp and log, correct to the last or the second-to-last place, without a library */
 
 static double exp_below_0(double x)  /* x <= 0: 2^m exp(r), |r| <= log(2) / 2 */
 {
@@ -152,8 +152,8 @@ static void philox(uint64_t count, uint64_t population, uint64_t compartment, ui
     word[0] = a, word[1] = b, word[2] = c, word[3] = d;
 }
 
-/* The n numbers of this step, of hidden (population 0) or visible (1) neurons: each compartment has a stream for each,
- * which goes on from step to step; a block of it has eight. */
+/* The n random numbers of this step for hidden (population 0) or visible (1) neurons: each compartment has a stream for
+ * each population, which continues from step to step, in blocks of eight. */
 static void draw(int population, int k, int n, uint32_t *numbers)
 {
     uint64_t place = state.time * (uint64_t)n, word[4] = {0, 0, 0, 0};
@@ -165,7 +165,7 @@ static void draw(int population, int k, int n, uint32_t *numbers)
     }
 }
 
-/* ---- filters, in float as Python's engine has them, or in whole numbers */
+/* ---- filters, in float as in Python's engine, or in fixed point */
 
 #ifdef GEMSNN_FIXED
 
@@ -187,8 +187,8 @@ static value own_faded(int b, value held, int spike, int left)
 }
 #endif
 
-/* Whether a number below sigmoid(u) was drawn: the table has 2^32 sigmoid at -u = 0, 1/16, 2/16, ..., straight lines
- * between; u has 16 binary places. */
+/* Whether the random number is below sigmoid(u): the table has 2^32 sigmoid at -u = 0, 1/16, 2/16, ..., interpolated
+ * linearly; u has 16 binary places. */
 static int fires(int32_t u, uint32_t number)
 {
     uint32_t size = u < 0 ? 0u - (uint32_t)u : (uint32_t)u, place = size >> 12;
@@ -217,7 +217,7 @@ static value own_faded(int b, value held, int spike, int left)
 }
 #endif
 
-/* log(x / (1 - x)) of x = (number + 1/2) / 2^32, which a potential must exceed; Cephes' logf. */
+/* The threshold of a potential, log(x / (1 - x)) of x = (number + 1/2) / 2^32, with Cephes' logf. */
 static float logit(uint32_t number)
 {
     union { float number; int32_t bits; } split;
@@ -259,7 +259,7 @@ static int list_active(const uint8_t *bits, int n, uint32_t *active)
     return found;
 }
 
-/* q of bases from `base` to `last` - 1: the weights of the active sources, counted from `first`, added up. */
+/* q of bases from `base` to `last` - 1: the sum of the weights of the active sources, with indices from `first`. */
 static void gather(uint32_t first, const uint32_t *active, int n_active, int base, int last, value *q)
 {
     for (int i = base * N; i < last * N; i++)
@@ -288,8 +288,8 @@ static void gather(uint32_t first, const uint32_t *active, int n_active, int bas
 static uint32_t active[(GEMSNN_INPUTS > N ? GEMSNN_INPUTS : N) + 1];
 
 #ifdef GEMSNN_RECURSIVE
-/* R <- decay R + gain q - leaving q of the spikes that are GEMSNN_DURATION steps old. These q are added up again: to
- * keep them would take GEMSNN_DURATION times the memory. */
+/* R <- decay R + gain q - leaving q of the spikes that are GEMSNN_DURATION steps old. These q are recomputed, since
+ * storing them would take GEMSNN_DURATION times the memory. */
 static void take_in(uint32_t first, const uint8_t *now, const uint8_t *old, int n, value drive[B][N])
 {
     static value fresh[B * N];
@@ -317,7 +317,7 @@ static void add_drive(value drive[B][N], value *u)
             u[i] += drive[b][i];
 }
 #else
-/* Sum over lags and bases of tap times q. The sum's order is that of the slots, four at a time. */
+/* Sum over lags and bases of tap times q, in the order of the slots, four at a time. */
 static gemsnn_tap turned[D * B];
 
 static void turn(void)
@@ -357,8 +357,8 @@ static void add_drive(value rows[D][B * N], value *u)
 /* ---- the hidden neurons of a compartment */
 
 #if GEMSNN_CIRCUITS
-/* Of the units of a circuit, the first whose cumulated probability exceeds the uniform spikes; p = SoftMax(u), and the
- * silent state, if there is one, has u = 0. */
+/* In a circuit, the first unit whose cumulative probability exceeds the uniform number spikes; p = SoftMax(u), with
+ * u = 0 for the silent state, if there is one. */
 static void compete(int c, const double *u, double uniform, uint8_t *spikes)
 {
     const uint16_t *member = gemsnn_member + gemsnn_circuit[c];
@@ -384,7 +384,7 @@ static void compete(int c, const double *u, double uniform, uint8_t *spikes)
 }
 #endif
 
-/* Spikes of compartment k, whose part of the potentials is added to that of the inputs; u of all neurons. */
+/* Spikes of compartment k, and u of all neurons: the sum of its own contribution and that of the inputs. */
 static void run_compartment(int k, const value *shared, uint8_t *spikes, double *u_of)
 {
     static uint32_t numbers[N + 1];
@@ -447,7 +447,7 @@ static void run_compartment(int k, const value *shared, uint8_t *spikes, double 
 #endif
 }
 
-/* What compartment k will remember of its spikes. */
+/* Update the state of compartment k with its spikes. */
 static void remember(int k, const uint8_t *spikes)
 {
     uint8_t bits[BYTES(DRAWN) + 1] = {0};
@@ -485,7 +485,7 @@ static void remember(int k, const uint8_t *spikes)
 
 /* ---- answers */
 
-static void softmax(const double *score)  /* into the probabilities; the class chosen is the first of the highest */
+static void softmax(const double *score)  /* sets the probabilities, and the predicted class: the first maximum */
 {
     double total = 0.0;
 
@@ -526,7 +526,7 @@ static void answer(void)
 
 #else
 
-/* Log-probability of silence under potentials u: what normalises the desired spikes' probability. */
+/* Log-probability of silence under potentials u, which normalises the probability of the desired spikes. */
 static double of_silence(const double *u)
 {
     double sum = 0.0;
@@ -573,7 +573,7 @@ static void find_evidence(const double *u, double *evidence)
 }
 
 #ifdef GEMSNN_DESIRED_DRIVE
-/* Neuron c has spiked at every step so far; the next step sees one lag more of it. */
+/* The desired spikes of class c, one per step from neuron c, now reach one more lag. */
 static void drive_on(void)
 {
     if (state.time < GEMSNN_DESIRED_DRIVE)
@@ -615,7 +615,7 @@ static void answer(double evidence[K][V])
 #endif
 
 #ifdef GEMSNN_TEMPERATURE_STEPS
-/* Where log2(ratio) lies among the knots at 1/32, 1/16, ..., 1: the knot before it, and how far it is from there. */
+/* Position of log2(ratio) among the knots at 1/32, 1/16, ..., 1: the knot before it, and the distance from there. */
 static int knot_before(double ratio, double *rest)
 {
     double place = log_of(ratio) / 0.693147180559945309417 + 5.0;
@@ -627,8 +627,8 @@ static int knot_before(double ratio, double *rest)
     return knot;
 }
 
-/* p <- p^beta / sum p^beta, beta = s / (s + 1) exp f(log2 t / T, log2 s / s_t): f is bilinear between its knots, s are
- * the input spikes so far, and s_t as many as recordings usually have had after t steps. The order of classes stays. */
+/* p <- p^beta / sum p^beta, beta = s / (s + 1) exp f(log2 t / T, log2 s / s_t): f is bilinear between its knots, s is
+ * the number of input spikes so far, and s_t its median after t steps. The order of the classes is unchanged. */
 static void temper(void)
 {
     double share = (double)(state.time + 1) / GEMSNN_TEMPERATURE_STEPS, seen = (double)state.input_spikes;
@@ -654,13 +654,13 @@ static void temper(void)
 }
 #endif
 
-/* ---- what gemsnn.h says */
+/* ---- interface */
 
 void gemsnn_reset(uint64_t key)
 {
     unsigned char *bytes = (unsigned char *)&state;
 
-    for (size_t i = 0; i < sizeof state; i++)  /* whole numbers and numbers of IEEE 754 are 0 then */
+    for (size_t i = 0; i < sizeof state; i++)  /* zero for integers and for IEEE 754 */
         bytes[i] = 0;
     state.key = key;
     chosen = 0;

@@ -4,7 +4,7 @@
  *     cc -std=c99 -O2 gemsnn.c main.c -o gemsnn
  *     printf '0 3\n0 7\n2 3\n9\n' | ./gemsnn
  *
- * A line with a step alone has no spike: so a recording can end in silence. "reset KEY" begins another recording.
+ * A line with only a step has no spike, so that a recording can end in silence. "reset KEY" starts another recording.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static uint32_t spikes[GEMSNN_INPUTS + 1];
 static size_t n_spikes;
-static uint64_t steps;  /* taken so far */
+static uint64_t steps;  /* completed so far */
 
 static void take_step(void)
 {
@@ -58,7 +58,7 @@ int main(void)
         begun = 1;
         if (found == 2) {
             if (index >= GEMSNN_INPUTS)
-                fail("there is no such input", line);
+                fail("input index out of range", line);
             if (n_spikes == GEMSNN_INPUTS)
                 fail("too many spikes in a step", line);
             spikes[n_spikes++] = (uint32_t)index;
