@@ -17,6 +17,7 @@ from gemsnn.plot.panels import Panel, in_page, svg
 from gemsnn.training.model import Model
 
 LEAST_CERTAIN = 9
+MOMENT_US = 100_000  # of a recording are drawn, or a twentieth of it if that is longer
 PATTERNS, SAMPLES = 3, 3  # examples shown, and samples of each
 SQUARE, LOW = (3.4, 3.3), (3.4, 2.2)  # inches
 
@@ -175,7 +176,7 @@ def _least_certain(model: Model, examples: Any, found: Prediction) -> str:
             f"{'' if right == 'right' else f'It is {escape(truth)}. '}<small>{escape(name)}</small></figcaption>"
             "</figure>"
         )
-    text = "The answers with the lowest confidence. Orange: it grew brighter, blue: darker, in a twentieth of the time."
+    text = "The answers with the lowest confidence. Orange: brighter, blue: darker, in a part of the recording."
     return section("least", "Least certain", f'<div class="panels small">{"".join(cards)}</div>' + caption(text))
 
 
@@ -188,8 +189,10 @@ def _example(model: Model, examples: Any, index: int) -> Panel:
         return Panel(partial(plot.raster, inputs, ylabel="input"), about, LOW)
     if model.preprocessing is not None:
         planes = model.preprocessing.upright(planes)
-    T = len(planes)
-    moment = planes[T // 4 : T // 4 + max(1, T // 20)].sum(axis=0)
+    T, steps = len(planes), max(1, len(planes) // 20)
+    if model.preprocessing is not None:  # a shape needs the events of some time, however short the steps
+        steps = max(steps, -(-MOMENT_US // model.preprocessing.width_us))
+    moment = planes[T // 4 : T // 4 + steps].sum(axis=0)
     return Panel(partial(plot.picture, moment if len(moment) == 2 else moment.sum(axis=0)), about, LOW)
 
 
@@ -218,6 +221,7 @@ def _patterns(model: Model, examples: Any, data: Any) -> str:
 
 
 _STYLE = """
+#figures td { white-space: normal; } #figures th { overflow-wrap: anywhere; }
 .card { align-content: start; } .card svg { max-height: 240px; }
 figcaption { justify-self: stretch; padding: .2rem .4rem; overflow-wrap: anywhere; font-size: .92rem; }
 .right { color: var(--yes); } .wrong { color: var(--no); }
