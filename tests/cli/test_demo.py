@@ -37,10 +37,13 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
     code, out, err = gemsnn("demo", "--no-paper")
     assert code == 0, err
     assert "$ gemsnn evaluate demo/run --data demo/data/digits.h5 --page demo/evaluation.html" in out
+    assert "demo/recordings/unknown/not_a_digit.aedat" in out.split("$ gemsnn predict")[1]  # an unknown recording
+    streamed = out.split("$ gemsnn stream")[1].splitlines()
+    assert any(line.endswith("end") for line in streamed)  # a live stream
     page = (tmp_path / "demo" / "index.html").read_text()
     assert linked(page) == ["evaluation.html"]
     scenes = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])["scenes"]
-    assert [scene["name"].endswith(".aedat") for scene in scenes] == [True] * 3 + [False] * 9
+    assert [scene["name"].endswith(".aedat") for scene in scenes] == [True] * 4 + [False] * 9
 
     # The same again makes nothing again, and adds what is missing.
     made = (tmp_path / "demo" / "run" / "timing.jsonl").stat().st_mtime_ns
@@ -53,10 +56,10 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
 
     # What it says to do next works.
     (asked,) = re.findall(r"^  gemsnn (predict .+)$", out, re.MULTILINE)
-    (watched,) = re.findall(r"^  gemsnn (watch .+)$", out, re.MULTILINE)
+    (watched,) = re.findall(r"^  gemsnn (watch .+watch.html)$", out, re.MULTILINE)
     code, out, err = gemsnn(*asked.split())
     assert code == 0, err
-    assert out.count(".aedat") == len(SMALL["DIGITS"])
+    assert out.count(".aedat") == len(SMALL["DIGITS"]) + 1
     code, out, err = gemsnn(*watched.split())
     assert code == 0, err
     assert (tmp_path / "watch.html").exists()
@@ -86,7 +89,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
-    assert "gemsnn demo goes on" in out
+    assert "gemsnn demo command resumes" in out
     assert "Traceback" not in err
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

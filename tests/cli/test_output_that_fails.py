@@ -39,7 +39,7 @@ def test_training_goes_on_when_nobody_reads_any_more(data_file, tmp_path):
     assert process.returncode == 0
     assert RunDirectory(tmp_path / "run").finished
     assert [line for line in told.splitlines() if "compiling" not in line] in (
-        [], ["gemsnn: going on without output (Broken pipe)"]
+        [], ["gemsnn: continuing without output (Broken pipe)"]
     )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_training_goes_on_where_the_output_is_full(data_file, tmp_path):
             stdout=full, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
     assert done.returncode == 0
-    assert done.stderr.splitlines()[-1] == "gemsnn: going on without output (No space left on device)"
+    assert done.stderr.splitlines()[-1] == "gemsnn: continuing without output (No space left on device)"
 
 
 def test_training_goes_on_where_the_output_is_closed(data_file, tmp_path):
@@ -80,7 +80,7 @@ def test_names_that_are_no_text_and_names_with_markup_are_shown(data_file, tmp_p
 
 @pytest.mark.parametrize("seconds", [0.05, 0.15, 0.3, 0.5])
 def test_ctrl_c_while_it_is_still_loading_ends_it_without_a_traceback(data_file, tmp_path, seconds):
-    command = [sys.executable, "-c", "print('began', flush=True); from gemsnn.cli import main; main()"]
+    command = [sys.executable, "-c", "from gemsnn.cli import main; print('began', flush=True); main()"]
     command += ["train", "--data", data_file, "--out", tmp_path / "run", *QUICK]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.readline()

@@ -31,8 +31,8 @@ _SETTINGS = {
             "--objective",
             "objective",
             str,
-            "What the network learns for: likelihood, or van-rossum, the distance from the target spikes (after a "
-            "third of the run for likelihood). Default: likelihood.",
+            "Training objective: likelihood, or van-rossum, the distance from the target spikes (after a third of the "
+            "run with likelihood). Default: likelihood.",
         ),
         Setting("--decoder", "decoder", str, f"{DECODER_HELP} Default: per-step."),
         Setting("--inference-compartments", "inference_compartments", int),
@@ -135,11 +135,11 @@ def train(
         from_model = _start(opened, config, start, replay, replay_share, rename or [], drop or [])
         known: Path | None = None
         if config is not None:
-            what, known = read_config(config, preset, **given)
+            chosen_config, known = read_config(config, preset, **given)
         elif from_model is None or preset is not None:
-            what = TrainingConfig.of(preset, given)
+            chosen_config = TrainingConfig.of(preset, given)
         else:
-            what = from_model.config(**given)
+            chosen_config = from_model.config(**given)
             own = Path(from_model.model.path or "").parent / "config.toml"  # of the run that the model is from
             known = read_config(own)[1] if own.exists() else None
         if (path := data or known) is None:
@@ -149,18 +149,18 @@ def train(
             from gemsnn.training.display import display
             from gemsnn.training.tensorboard import TensorBoard
 
-            _print_beginning(run, trainer, from_model, measured=what.rule.learning_rate is None)
-            watching: list[Any] = [opened.enter_context(display(Console(emoji=False), trainer))]
+            _print_start(run, trainer, from_model, measured=chosen_config.rule.learning_rate is None)
+            observing: list[Any] = [opened.enter_context(display(Console(emoji=False), trainer))]
             if tensorboard:
-                watching.append(TensorBoard(run))
-                opened.callback(watching[-1].close)
-            return watching
+                observing.append(TensorBoard(run))
+                opened.callback(observing[-1].close)
+            return observing
 
         stop = opened.enter_context(StopSignals())
         opened.enter_context(warnings_as_lines())
         prepared = opened.enter_context(open_prepared(path))
         outcome = train_in_directory(
-            what, prepared, out, resume=resume, from_model=from_model, observers=observers, stop=stop
+            chosen_config, prepared, out, resume=resume, from_model=from_model, observers=observers, stop=stop
         )
     if outcome.status == "interrupted":
         position, total = outcome.trainer.position, outcome.trainer.total
@@ -180,7 +180,7 @@ def _start(
     rename: list[str],
     drop: list[str],
 ) -> "FromModel | None":
-    """The model to start from, of the options or else of the file of settings."""
+    """The model to start from, given by the options or else by the file of settings."""
     from gemsnn.events import open_prepared
     from gemsnn.training import FromModel, RunDirectory, load_model
     from gemsnn.training.config import read_from_model
@@ -203,7 +203,7 @@ def _start(
     return FromModel(load_model(file), names, drop, old, replay_share)
 
 
-def _print_beginning(run: "RunDirectory", trainer: "Trainer", start: "FromModel | None", measured: bool) -> None:
+def _print_start(run: "RunDirectory", trainer: "Trainer", start: "FromModel | None", measured: bool) -> None:
     from gemsnn.training.config import rule_table
     from gemsnn.training.partition import groups_of
 
@@ -218,13 +218,13 @@ def _print_beginning(run: "RunDirectory", trainer: "Trainer", start: "FromModel 
     if groups is not None:
         say(f"validation: {counted(len(set(groups[parts.validation])), 'held-out group')}")
     if start is not None:
-        say(_begins(start, trainer))
+        say(_described(start, trainer))
     if trainer.position:
         say(f"resuming at example {trainer.position} of {trainer.total}")
 
 
-def _begins(start: "FromModel", trainer: "Trainer") -> str:
-    """Where a run begins that goes on from a model."""
+def _described(start: "FromModel", trainer: "Trainer") -> str:
+    """What a run takes over from the model that it starts from."""
     from gemsnn.training.replay import Replay
 
     before, now = [str(label) for label in start.model.classes], [str(label) for label in trainer.data.classes]
@@ -244,8 +244,6 @@ def _begins(start: "FromModel", trainer: "Trainer") -> str:
 
 
 def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
-    from rich.table import Column, Table
-
     from gemsnn.training.choice import is_the_last
 
     progress = trainer.state.progress
@@ -256,31 +254,27 @@ def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None
         "by likelihood only": progress.likelihood_trained,
     }
     records = {name: record for name, record in models.items() if record is not None}
-    table = Table("", *(Column(name, justify="right") for name in records))
-    table.add_row("examples learned", *(str(record["position"]) for record in records.values()))
-    rows = (
+    figures = (
         ("accuracy", "accuracy", "{:.1%}"),
         ("log_likelihood", "log-likelihood", "{:.2f}"),
         ("ece", f"ECE ({trainer.evaluations.n_bins} bins)", "{:.3f}"),
         ("nll", "NLL of the class", "{:.3f}"),
         ("brier", "Brier score", "{:.3f}"),
         ("van_rossum", "van Rossum distance", "{:.3f}"),
-        ("over_silence", "squared, over silence's", "{}"),
+        ("over_silence", "van Rossum distance / silence's, squared", "{}"),
         ("visible_spikes_per_step", "visible spikes per step", "{:.2f}"),
         ("target_spikes_per_step", "target spikes per step", "{:.2f}"),
         ("hidden_spikes_per_step", "hidden spikes per step", "{:.1f}"),
     )
+    rows = [["examples learned", *(str(record["position"]) for record in records.values())]]
     for split in ("validation", "test"):
-        if not any(record[split] for record in records.values()):
-            continue
-        table.add_section()
-        measured = [
-            row for row in rows if any(record[split] and row[0] in record[split] for record in records.values())
-        ]
+        parts = [record[split] or {} for record in records.values()]
+        measured = [figure for figure in figures if any(figure[0] in part for part in parts)]
+        rows += [[]] if measured else []
         for key, name, form in measured[: 2 if split == "validation" else None]:
-            figures = (form.format(_shown(record[split][key])) if record[split] else "" for record in records.values())
-            table.add_row(f"{split}: {name}", *figures)
-    print_table(table, f"{run.path}: {status} after {trainer.position} examples")
+            cells = (form.format(_text(part[key])) if part else "" for part in parts)
+            rows.append([f"{split}: {name}", *cells])
+    print_table(["", *records], rows, f"{run.path}: {status} after {trainer.position} examples", left=("",))
     if is_the_last(progress.best and progress.best["validation"], trainer.evaluations.select_by):
         held_out = counted(len(trainer.partition.validation), "validation example")
         say(f"Only {held_out}: the last model is kept (--set select_by=accuracy selects by accuracy).")
@@ -291,8 +285,8 @@ def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None
     say(f"Models: {', '.join(p.name for p in sorted(run.path.glob('*.safetensors')))} in {run.path}")
 
 
-def _shown(figure: Any) -> Any:
-    """A figure, or several by their time constants."""
+def _text(figure: Any) -> Any:
+    """A figure; a table of figures by time constant as text."""
     if not isinstance(figure, dict):
         return figure
     return ", ".join("-" if value is None else f"{value:.2f} (tau {name})" for name, value in figure.items())
