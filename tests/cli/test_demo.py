@@ -40,6 +40,7 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
     assert "demo/recordings/unknown/not_a_digit.aedat" in out.split("$ gemsnn predict")[1]  # an unknown recording
     streamed = out.split("$ gemsnn stream")[1].splitlines()
     assert any(line.endswith("end") for line in streamed)  # a live stream
+    assert "a pixel sends an event when it gets brighter or darker" in (tmp_path / "demo" / "index.html").read_text()
     page = (tmp_path / "demo" / "index.html").read_text()
     assert linked(page) == ["evaluation.html"]
     scenes = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])["scenes"]

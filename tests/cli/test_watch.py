@@ -129,7 +129,7 @@ def test_live_serves_the_page_while_the_recording_plays_and_ends_with_ctrl_c(run
     from gemsnn.events import read_recording
 
     expected = model.predict([model.bin(read_recording(file))])
-    assert steps[-1]["answer"] == expected.classes[0]
+    assert model.classes[steps[-1]["answer"]] == expected.label[0]
     assert steps[-1]["probabilities"] == expected.probabilities[0].tolist()
 
 

@@ -10,6 +10,7 @@ from watched import HOSTILE, made_up_spikes
 
 from gemsnn.common.words import printable
 from gemsnn.watching import Item, Picture, least_certain, make_scene, scenes_of, watch_page
+from gemsnn.watching.packing import pack_numbers
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="needs chromium")
 
@@ -273,6 +274,19 @@ def test_a_gallery_shows_whole_file_names_without_folders(browser, model, tmp_pa
     assert browser.evaluate(f"getComputedStyle({who}).textOverflow") == "clip"
 
 
+def test_an_unusual_recording_is_marked_in_the_gallery_and_while_it_plays(browser, model, tmp_path):
+    scenes = [make_scene(model, made_up_spikes(i), Picture.of(model), f"recording {i}") for i in range(2)]
+    scenes[1].content["unusual"] = pack_numbers(np.ones(30, dtype=np.int64))
+    (tmp_path / "unusual.html").write_text(watch_page(model, scenes, title="unusual"))
+    opened(browser, tmp_path / "unusual.html")
+    until(browser, "document.documentElement.dataset.drawn")
+    words = [card.endswith("unlike anything it was trained on") for card in browser.evaluate(
+        "[...document.querySelectorAll('.gallery button')].map(card => card.textContent)")]  # fmt: skip
+    assert words == [False, True]
+    browser.evaluate("document.querySelectorAll('.gallery button')[1].click(); player.seek(30)")
+    assert text(browser, "sure").endswith("unlike anything it was trained on, no guarantee")
+
+
 def test_a_short_recording_plays_in_slow_motion_until_a_speed_is_chosen(browser, many):
     opened(browser, many)
     assert browser.evaluate("document.getElementById('speed').value") == "0.1"  # 0.3 s
@@ -299,5 +313,6 @@ def test_a_model_without_a_guarantee_shows_no_sets(browser, model, tmp_path):
     opened(browser, tmp_path / "plain.html")
     browser.evaluate("player.seek(30)")
     assert browser.problems == []
-    assert browser.evaluate("document.getElementById('set').hidden && document.getElementById('stop').hidden")
+    for part in ("set", "stop", "to-stop"):
+        assert browser.evaluate(f"getComputedStyle(document.getElementById('{part}')).display") == "none"
     assert "Not calibrated for this decoder" in (tmp_path / "plain.html").read_text()

@@ -7,18 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SplitOption, Threads, Which, load, model_file
-from gemsnn.cli.output import print_table
+from gemsnn.cli.evaluate import Compartments, Data, DecoderOption, Run, SplitOption, Threads, Which, load, model_file
+from gemsnn.cli.output import Json, print_table
 from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 
 
 def calibrate(
     run: Run,
-    data: Annotated[
-        Path,
-        typer.Option("--data", help="Prepared file to calibrate on, or a folder with one subfolder per class."),
-    ],
+    data: Data,
     alpha: Annotated[float, typer.Option(help="Fraction of recordings whose set may miss the true class.")] = 0.1,
     checkpoints: Annotated[
         str,
@@ -29,13 +26,13 @@ def calibrate(
     ] = "10",
     split: SplitOption = "test",
     share: Annotated[
-        float, typer.Option(help="Fraction of them to calibrate on, drawn at random; `evaluate` uses the others.")
+        float, typer.Option(help="Fraction to calibrate on, at random; `evaluate` uses the others.")
     ] = 0.5,
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
     threads: Threads = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Give a model sets of classes with a guarantee, from held-out recordings; they are kept in the model's file.
 
@@ -45,8 +42,7 @@ def calibrate(
 
     Example: gemsnn calibrate runs/first --data digits.h5 --alpha 0.1
     """
-    from gemsnn.cli.inputs import FolderExamples, check_recordings_fit, fitting
-    from gemsnn.events import open_prepared
+    from gemsnn.cli.inputs import check_classes, evaluated_examples
     from gemsnn.training import save_model
     from gemsnn.training.lock import locked
 
@@ -54,19 +50,15 @@ def calibrate(
     path = model_file(run, model)
     with locked(run) if run.is_dir() else nullcontext():  # training would replace the model
         trained, readout = load(path, None, decoder, compartments)
-        if data.is_dir():
-            check_recordings_fit(trained, run)
-            promised = trained.calibrate_on(
-                FolderExamples(trained, data), alpha, decoder=readout.kind, compartments=readout.compartments, **options
-            )
-        else:
-            with open_prepared(data) as opened:
-                prepared = fitting(trained, opened)
-                promised = trained.calibrate_on(
-                    prepared, alpha, split=split, decoder=readout.kind, compartments=readout.compartments, **options
-                )
-        save_model(promised, path)
-    result = _result(promised.calibration, path, data)
+        check_classes(trained, run)
+        options |= {"decoder": readout.kind, "compartments": readout.compartments}
+        with evaluated_examples(trained, run, data, split) as (examples, prepared):
+            if prepared is None:
+                calibrated = trained.calibrate_on(examples, alpha, **options)
+            else:
+                calibrated = trained.calibrate_on(prepared, alpha, split=split, **options)
+        save_model(calibrated, path)
+    result = _result(calibrated.calibration, path, data)
     if as_json:
         typer.echo(json.dumps(result, allow_nan=False))
     else:

@@ -46,11 +46,9 @@ def import_(
         typer.Option(metavar="X Y WIDTH HEIGHT", help="Keep only this part of the sensor."),
     ] = None,
     flip: Annotated[
-        Literal["x", "y"] | None, typer.Option(help="Mirror recordings, before rotation: x reverses columns, y rows.")
+        Literal["x", "y"] | None, typer.Option(help="Mirror before rotation: x reverses columns, y rows.")
     ] = None,
-    rotate: Annotated[
-        Literal["90", "180", "270"] | None, typer.Option(help="Rotate recordings clockwise, in degrees.")
-    ] = None,
+    rotate: Annotated[Literal["90", "180", "270"] | None, typer.Option(help="Rotate clockwise, in degrees.")] = None,
     bin_ms: Annotated[
         float | None,
         typer.Option(
@@ -158,7 +156,7 @@ def simulate(
     ] = False,
     fps: Annotated[float, typer.Option(help="With --images: frames per second of scenes.")] = 25.0,
     skip_damaged: Annotated[
-        bool, typer.Option("--skip-damaged", help="With --images: skip pictures that cannot be read.")
+        bool, typer.Option("--skip-damaged", help="With --images: skip unreadable pictures.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same file.")] = 0,
     polarity: _Polarity = None,
@@ -177,9 +175,7 @@ def simulate(
         ),
     ] = False,
     workers: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
-    aedat: Annotated[
-        Path | None, typer.Option(help="Also write the recordings to this folder as .aedat files, like MNIST-DVS.")
-    ] = None,
+    aedat: Annotated[Path | None, typer.Option(help="Also write .aedat files like those of MNIST-DVS here.")] = None,
     force: Force = False,
 ) -> None:
     """Simulate a DVS that records moving MNIST digits, calibrated on real recordings of MNIST-DVS or N-MNIST.

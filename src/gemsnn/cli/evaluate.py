@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from gemsnn.cli.output import ForcePage, print_figures, print_table, refuse_existing, say
+from gemsnn.cli.output import ForcePage, Json, print_figures, print_table, refuse_existing, say
 from gemsnn.cli.train import DECODER_HELP
 from gemsnn.common.words import counted
 
@@ -22,6 +22,7 @@ Which = Annotated[
 Compartments = Annotated[int | None, typer.Option(help="Compartments at inference. Default: as in the run's settings.")]
 DecoderOption = Annotated[str | None, typer.Option(help=f"{DECODER_HELP} Default: as in the run's settings.")]
 SplitOption = Annotated[Literal["test", "train"], typer.Option("--split", help="Split of a prepared file.")]
+Data = Annotated[Path, typer.Option("--data", help="Prepared file, or a folder with one subfolder per class.")]
 Threads = Annotated[int, typer.Option(min=1, help="Threads; the results do not depend on it.")]
 SetSize = Annotated[
     int, typer.Option(min=1, help="For a calibrated model: stop when the set has at most this many classes.")
@@ -45,17 +46,12 @@ def load(run: Path, which: ModelName | None, decoder: str | None, compartments: 
 
 def evaluate(
     run: Run,
-    data: Annotated[
-        Path,
-        typer.Option("--data", help="Prepared file to evaluate on, or a folder with one subfolder per class."),
-    ],
+    data: Data,
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
     split: SplitOption = "test",
-    samples: Annotated[
-        int, typer.Option(min=1, max=1024, help="Realisations to estimate the log-likelihood from.")
-    ] = 20,
+    samples: Annotated[int, typer.Option(min=1, max=1024, help="Realisations for the log-likelihood.")] = 20,
     bins: Annotated[int, typer.Option(min=1, max=1000, help="Bins of the calibration error.")] = 10,
     set_size: SetSize = 1,
     threads: Threads = 1,
@@ -68,7 +64,7 @@ def evaluate(
         ),
     ] = None,
     force: ForcePage = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Log-likelihood, accuracy, calibration, spikes and cost of a trained model.
 

@@ -14,9 +14,7 @@ Weights = Literal["float32", "int16", "int8"]
 
 def export(
     run: Run,
-    to: Annotated[
-        Literal["c", "nir"], typer.Option(help="c: a C99 program without libraries; nir: a file for other simulators.")
-    ],
+    to: Annotated[Literal["c", "nir"], typer.Option(help="c: a C99 program; nir: a file for other simulators.")],
     out: Annotated[Path, typer.Option(help="Folder for the C program, or the NIR file.")],
     weights: Annotated[
         Weights,

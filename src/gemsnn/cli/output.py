@@ -56,6 +56,7 @@ def throw_away(stream: Any) -> None:
         os.close(nowhere)
 
 
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one line per answer or run.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 ForcePage = Annotated[bool, typer.Option("--force", help="Replace an existing file that is not a gemsnn page.")]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, promises
-from gemsnn.cli.output import print_table, say
+from gemsnn.cli.output import Json, print_table, say
 from gemsnn.common.words import counted
 from gemsnn.errors import GemsnnError
 
@@ -19,16 +19,12 @@ BATCH = 64  # recordings in memory
 
 def predict(
     run: Run,
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Recordings, folders of recordings, or prepared files.")
-    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Recordings, folders or prepared files.")],
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
     set_size: SetSize = 1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON line per recording instead of a table.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Class, confidence and runner-up for recordings, preprocessed as the run's training data were.
 

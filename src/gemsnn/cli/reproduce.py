@@ -15,15 +15,11 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of the reproduction, created if missing.", file_okay=False)
-    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder, created if missing.", file_okay=False)],
     data: Annotated[
-        Path | None, typer.Option("--data", help="Prepared file. Default: simulated recordings.", dir_okay=False)
+        Path | None, typer.Option("--data", help="Prepared file. Default: simulated.", dir_okay=False)
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick/--full", help="A smaller network, in a few minutes; or the paper's sizes.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Smaller networks, or the paper's sizes.")] = False,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: one per core.", min=1)] = None,
     scheduler: Annotated[
         str | None,
@@ -31,7 +27,7 @@ def reproduce(
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds. Default: 3 with --quick, else 5.", min=1)] = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="Training examples per update. Default: 1, as in the paper.", min=1)
+        int | None, typer.Option(help="Examples per update. Default: 1, as the paper.", min=1)
     ] = None,
     published_code: Annotated[
         bool,

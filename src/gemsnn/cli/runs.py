@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gemsnn.cli.output import ForcePage, print_table, refuse_existing, say
+from gemsnn.cli.output import ForcePage, Json, print_table, refuse_existing, say
 
 
 def runs(
@@ -24,7 +24,7 @@ def runs(
         typer.Option(help="Also write a page: table and learning curves.", metavar="FILE.html", dir_okay=False),
     ] = None,
     force: ForcePage = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per run instead of a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List and compare training runs: settings that differ, results, and learning curves as a page.
 

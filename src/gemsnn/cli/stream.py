@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, stopping_rule
-from gemsnn.cli.output import say, warnings_as_lines
+from gemsnn.cli.output import Json, say, warnings_as_lines
 from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 
@@ -33,22 +33,14 @@ def stream(
         float | None, typer.Option(min=0, max=1, help="Stop at the first answer with at least this confidence.")
     ] = None,
     set_size: SetSize = 1,
-    speed: Annotated[
-        float, typer.Option(min=0, help="Playback speed: 1 is real time, 2 twice as fast; 0 as fast as possible.")
-    ] = 1.0,
-    binary: Annotated[
-        bool, typer.Option("--binary", help="Standard input contains events of 13 bytes instead of lines t,x,y,p.")
-    ] = False,
-    patience_ms: Annotated[
-        float, typer.Option(min=0, help="How late after the end of a time step an event may arrive, in ms.")
-    ] = 0.0,
+    speed: Annotated[float, typer.Option(min=0, help="Playback speed: 1 is real time, 0 as fast as possible.")] = 1.0,
+    binary: Annotated[bool, typer.Option("--binary", help="Standard input has events of 13 bytes, not lines.")] = False,
+    patience_ms: Annotated[float, typer.Option(min=0, help="How late events may arrive, in ms.")] = 0.0,
     endless: Annotated[
         bool, typer.Option("--endless", help="Do not end a recording after the number of steps of the training data.")
     ] = False,
-    brief: Annotated[
-        bool, typer.Option("--brief", help="Print an answer only when the class changes, and the last answer.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per answer.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Print only new answers, and the last one.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Answer after every time step while events arrive, or while a recording is played back.
 

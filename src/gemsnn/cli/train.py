@@ -52,12 +52,8 @@ _SETTINGS = {
 @with_settings("gemsnn.training:TrainingConfig", _SETTINGS)
 def train(
     out: Annotated[Path, typer.Option("--out", help="Run directory, created if missing.", file_okay=False)],
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Prepared file, from `gemsnn data`. Not needed with --resume.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the run in --out, or start it if there is none.")
-    ] = False,
+    data: Annotated[Path | None, typer.Option("--data", help="Prepared file. Not needed with --resume.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, or start one.")] = False,
     config: Annotated[
         Path | None, typer.Option("--config", help="TOML file of settings; options take precedence.", dir_okay=False)
     ] = None,

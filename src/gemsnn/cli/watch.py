@@ -38,9 +38,7 @@ def watch(
     force: ForcePage = False,
     most: Annotated[int, typer.Option("--most", min=1, help="Largest number of recordings on the page.")] = 24,
     split: SplitOption = "test",
-    live: Annotated[
-        bool, typer.Option("--live", help="Serve the page on this machine while a stream runs; Ctrl-C ends it.")
-    ] = False,
+    live: Annotated[bool, typer.Option("--live", help="Serve the page while a stream runs; Ctrl-C ends it.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --live: port; 0 is any free one.")] = 0,
     speed: Annotated[float, typer.Option(min=0.01, help="With --live: playback speed; 1 is real time.")] = 1.0,
     compartments: Compartments = None,
@@ -131,7 +129,7 @@ def _serve(model: Any, readout: Any, run: Path, source: str, size: int, port: in
         events, key, several = open_source(model, source, speed, False, opened)
         live = model.stream(readout.kind, readout.compartments, stop=stopping_rule(model, readout, size), key=key)
         about = f"{run}, {source}"
-        page = watch_page(model, [], title="gemsnn watches", about=about, decoder=readout, live="/events")
+        page = watch_page(model, [], title="gemsnn watch, live", about=about, decoder=readout, live="/events")
         server = opened.enter_context(LiveServer(page, port))
         played = source != "-" and not source.startswith("udp:")
         say(f"open {server.address} in a browser{'; it plays once the page is open' if played else ''}")

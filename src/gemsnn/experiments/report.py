@@ -32,8 +32,8 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
             "Figure A: performance and cost against K",
             in_page(panels["figure-a"], "figure-a")
             + caption(
-                "The paper's Figure 3. Left: test log-likelihood of the desired output (solid) and accuracy (dashed), "
-                "Kᴵ = K, each run at its <em>best iteration on the test set</em>, as the paper chose. Right: reals "
+                "The paper's Figure 3. First: test log-likelihood of the desired output (solid) and accuracy (dashed), "
+                "Kᴵ = K, each run at its <em>best iteration on the test set</em>, as the paper chose. Second: reals "
                 "broadcast from the central processor to the neurons (solid) and spikes of the hidden neurons "
                 f"(dashed), per time step of training. {bars}"
             ),

@@ -36,7 +36,6 @@ CHOICE_NAMES: dict[Choice, str] = {
     "final": "last iteration",
 }
 CHOICES = tuple(CHOICE_NAMES)
-METRICS = ("log_likelihood", "accuracy", "ece", "nll", "brier")
 
 Record = dict[str, Any]
 
@@ -182,16 +181,6 @@ def _processor() -> str:
 
 def to_json(results: Results, claims: Sequence[Record]) -> Record:
     """Every number, with seeds, configuration and versions."""
-    means = {
-        choice: {
-            decoder.value: {
-                metric: {str(K): results.estimate(K, metric, choice, decoder)._asdict() for K in results.compartments}
-                for metric in METRICS
-            }
-            for decoder in DecodedBy
-        }
-        for choice in CHOICES
-    }
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -199,7 +188,6 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
         "about": results.about,
         "protocol": results.protocol.model_dump(mode="json"),
         "claims": list(claims),
-        "means": means,
         "failed": results.failed,
         "runs": [asdict(run) for run in results.runs],
     }
