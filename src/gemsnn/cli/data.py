@@ -8,6 +8,7 @@ import typer
 
 from gemsnn.cli.commands import Command
 from gemsnn.cli.output import Force, print_table, progress, refuse_existing, say, warnings_as_lines
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def import_(
     _print_inventory(inventory)
     if group is not None:
         inventory = grouped(inventory, group)
-        say(f"{len({recording.group for recording in inventory.recordings})} groups")
+        say(counted(len({recording.group for recording in inventory.recordings}), "group"))
     part: dict[str, Any] = {}
     if crop is not None:
         x, y, width, height = crop

@@ -178,8 +178,8 @@ def _as_json(live: Any, recording: int, answer: Any) -> str:
 
 def _report_losses(live: Any, events: Any) -> None:
     if live.late:
-        say(f"warning: {live.late} events came too late and were skipped: see --patience-ms", error=True)
+        say(f"warning: {counted(live.late, 'event')} came too late: see --patience-ms", error=True)
     if getattr(events, "lost", 0):
-        say(f"warning: {events.lost} datagrams were lost", error=True)
+        say(f"warning: {counted(events.lost, 'datagram')} lost", error=True)
     if getattr(events, "refused", 0):
-        say(f"warning: {events.refused} datagrams were malformed and skipped", error=True)
+        say(f"warning: {counted(events.refused, 'malformed datagram')} skipped", error=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gemsnn.training import FromModel, RunDirectory, Trainer
 
 DECODER_HELP = "Decoder: vote, likelihood, or per-step (the likelihood averaged over steps)."
-_FROM = "Fine-tuning"
+_FROM = "Start from a trained model"
 _SETTINGS = {
     "Network and rule": (
         Setting("--hidden", "n_hidden", int),
@@ -73,37 +73,23 @@ def train(
         typer.Option(
             "--from",
             metavar="RUN",
-            help="Start from a trained model (run directory or .safetensors file) and its settings; without --data, on "
-            "its own data.",
+            help="Start from this run or model file, with its settings; without --data, with its data, too. The "
+            "options below need it.",
             rich_help_panel=_FROM,
         ),
     ] = None,
     replay: Annotated[
         Path | None,
-        typer.Option(
-            metavar="F.h5",
-            help="With --from: mix in training recordings of this file, so that the model does not forget them.",
-            rich_help_panel=_FROM,
-        ),
+        typer.Option(metavar="F.h5", help="Replay recordings of this file against forgetting.", rich_help_panel=_FROM),
     ] = None,
     replay_share: Annotated[
-        float | None, typer.Option(help="Fraction of replayed recordings. Default: 0.5.", rich_help_panel=_FROM)
+        float | None, typer.Option(help="Fraction of such recordings. Default: 0.5.", rich_help_panel=_FROM)
     ] = None,
     rename: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OLD=NEW",
-            help="With --from: rename a class of the model. May be repeated.",
-            rich_help_panel=_FROM,
-        ),
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Rename a class (repeatable).", rich_help_panel=_FROM)
     ] = None,
     drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CLASS",
-            help="With --from: remove a class of the model. May be repeated.",
-            rich_help_panel=_FROM,
-        ),
+        list[str] | None, typer.Option(metavar="CLASS", help="Remove a class (repeatable).", rich_help_panel=_FROM)
     ] = None,
     **chosen: Any,
 ) -> None:
