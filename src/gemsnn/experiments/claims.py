@@ -168,7 +168,7 @@ def growth(results: Results, what: str, value: Callable[[Measured], float], marg
     means = np.exp(values).mean(axis=0) if len(values) else []
     return Evidence(
         what=what,
-        effect="exponent a of growth as K^a (1: in proportion to K)",
+        effect="exponent a of growth as K^a (1: twice as many, twice as much)",
         estimate=exponent,
         also=", ".join(f"K = {K}: {mean:.4g}" for K, mean in zip(Ks, means, strict=False)),
         verdict=proportional(exponent, margin),
@@ -281,7 +281,7 @@ def _verdict(lost: Estimate, rose: Estimate, protocol: Protocol) -> Verdict:
 
 def broadcast_is_linear(results: Results) -> Claim:
     margin = results.protocol.margin_exponent
-    what = "reals sent per time step, K (|X| + |H|): follows from the algorithm; a test counts the messages"
+    what = "reals sent per time step, K (|X| + |H|): follows from the algorithm, and a test counts the messages"
     return Claim(
         name="broadcast load is linear in K",
         claim="The broadcast load from the central processor to the neurons grows linearly with K.",
