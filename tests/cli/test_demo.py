@@ -16,6 +16,7 @@ PAPER = {"compartments": [1, 3], "n_hidden": 4, "epochs": 1, "per_class": [5, 2]
 SMALL = {
     "DIGITS": (0, 1, 7),
     "SIMULATION": ("--per-class", "6", "3", "--polarity", "separate"),
+    "STREAM": ("--brief", "--speed", "0"),
     "SETTINGS": ("--set", "test_limit=0", "--epochs", "2", "--hidden", "20"),
     "PAPER": ("--quick", "--seeds", "2", *(word for name in PAPER for word in ("--set", f"{name}={PAPER[name]}"))),
 }
@@ -64,6 +65,17 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
     code, out, err = gemsnn(*watched.split())
     assert code == 0, err
     assert (tmp_path / "watch.html").exists()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_damaged_recording_is_named(gemsnn, tmp_path: Path) -> None:
+    assert gemsnn("demo", "--no-paper", "--out", tmp_path / "demo")[0] == 0
+    file = tmp_path / "demo" / "recordings" / demo.UNKNOWN
+    file.write_bytes(b"nothing of the kind")
+    code, _, err = gemsnn("demo", "--no-paper", "--out", tmp_path / "demo")
+    assert code == 2
+    assert str(file) in err
+    assert "gemsnn predict failed: remove the file that it names" in err
 
 
 @pytest.mark.usefixtures("small")

@@ -17,11 +17,13 @@ from gemsnn.cli.reproduce import reproduce
 from gemsnn.cli.stream import stream
 from gemsnn.cli.train import train
 from gemsnn.cli.watch import gallery
+from gemsnn.errors import DataError
 
 DIGITS = (0, 1, 2)
 SIMULATION = ("--per-class", "200", "100", "--polarity", "separate")
 SETTINGS = ("--epochs", "8", "--set", "test_limit=0")  # test recordings are not used before the end
 PAPER = ("--quick", "--seeds", "7", "--set", "compartments=[1,20]")  # about a minute on two cores
+STREAM = ("--brief", "--speed", "1")
 LEAST_CERTAIN = 20
 UNKNOWN = Path("unknown") / "not_a_digit.aedat"
 FOLDERS = frozenset({"data", "recordings", "run", "paper"})
@@ -63,7 +65,7 @@ def demo(
         say("\n4. Single recordings: one of each digit, and one of a grid, which is not a digit.")
         _do("predict", run, recordings)
         say("\n5. A live stream: events of the grid arrive as from a camera, for two seconds; a line per new answer.")
-        _do("stream", run, recordings / UNKNOWN, "--brief")
+        _do("stream", run, recordings / UNKNOWN, *STREAM)
         _write_page(out, prepared, run, recordings, LINKS[: 1 + paper])
         if paper:
             say("\n6. The paper behind it: do its claims hold? Small networks learn by its rule.")
@@ -100,10 +102,12 @@ def _do(*words: str | Path) -> None:
         commands.command()(command)
     line = [str(word) for word in words]
     say(f"$ gemsnn {shlex.join(line)}")
-    code = typer.main.get_command(commands)(line, standalone_mode=False)
-    if code:
+    code = typer.main.get_command(commands)(line, standalone_mode=False) or 0
+    if code > 128:  # stopped by a signal
         say("The same gemsnn demo command resumes, too.")
         raise typer.Exit(code)
+    if code:
+        raise DataError(f"gemsnn {words[0]} failed: remove the file that it names, or the demo's folder, and try again")
 
 
 def _write_page(out: Path, prepared: Path, run: Path, recordings: Path, links: tuple[tuple[str, str], ...]) -> None:
