@@ -17,6 +17,7 @@ from gemsnn.experiments.claims import Verdict
 from gemsnn.experiments.statistics import Estimate, estimate
 
 Answer = dict[str, Any]
+Question = Callable[[Sequence[Answer]], Claim]
 STEPS, DISTANCE, ACCURACY = 25.0, 0.02, 0.02
 """Margins: steps of CartPole's 500; a distance over that of silence; a share of the answers."""
 SLACK = 0.02  # by which an answer on validation recordings may be rarer right than the best
@@ -60,69 +61,49 @@ def difference(more: dict[int, float], less: dict[int, float]) -> Estimate:
 # ---- CartPole
 
 
-def _return(one: Answer) -> float:
-    return float(one["return"])
+def _on_cartpole(name: str, claim: str, *pairs: tuple[str, str]) -> Question:
+    """A claim that the first method of each pair balances the pole for longer than the second."""
 
-
-def _returns(results: Sequence[Answer], pairs: Sequence[tuple[str, str]]) -> list[Evidence]:
-    found = []
-    for better, worse in pairs:
-        rise = difference(*(values(results, "CartPole", method, _return) for method in (better, worse)))
-        found.append(
-            Evidence(
-                what=f"{better} against {worse}",
-                effect="longer episodes of the learned policy, in steps:",
-                estimate=rise,
-                verdict=verdict(rise, STEPS),
+    def question(results: Sequence[Answer]) -> Claim:
+        evidence = []
+        for better, worse in pairs:
+            of_seeds = [
+                values(results, "CartPole", method, lambda one: float(one["return"])) for method in (better, worse)
+            ]
+            rise = difference(*of_seeds)
+            evidence.append(
+                Evidence(
+                    what=f"{better} against {worse}",
+                    effect="longer episodes of the learned policy, in steps:",
+                    estimate=rise,
+                    verdict=verdict(rise, STEPS),
+                )
             )
-        )
-    return found
+        return Claim(name=name, claim=claim, source="this study", rule=rule(STEPS, "steps"), evidence=evidence)
+
+    return question
 
 
-def compartments_help_to_act(results: Sequence[Answer]) -> Claim:
-    return Claim(
-        name="compartments help to act",
-        claim="After as many environment steps, more compartments have learned to balance the pole for longer.",
-        source="this study",
-        rule=rule(STEPS, "steps"),
-        evidence=_returns(
-            results,
-            [
-                ("running mean, K = 20", "running mean, K = 1"),
-                ("running mean, K = 20", "running mean, K = 5"),
-                ("running mean, K = 5", "running mean, K = 1"),
-            ],
-        ),
-    )
-
-
-def a_baseline_is_needed(results: Sequence[Answer]) -> Claim:
-    return Claim(
-        name="a running mean as baseline",
-        claim="Rewards are best compared with their running mean.",
-        source="this study",
-        rule=rule(STEPS, "steps"),
-        evidence=_returns(
-            results,
-            [
-                ("running mean, K = 20", "no baseline, K = 20"),
-                ("running mean, K = 20", "leave-one-out, K = 20"),
-                ("running mean, K = 20", "GEM, K = 20"),
-            ],
-        ),
-    )
-
-
-def a_critic_earns_its_place(results: Sequence[Answer]) -> Claim:
-    return Claim(
-        name="a critic earns its place",
-        claim="A critic that learns the value of states by temporal differences does better than a running mean.",
-        source="this study",
-        rule=rule(STEPS, "steps"),
-        evidence=_returns(
-            results, [("critic, K = 20", "running mean, K = 20"), ("critic, K = 5", "running mean, K = 5")]
-        ),
-    )
+compartments_help_to_act = _on_cartpole(
+    "compartments help to act",
+    "After as many environment steps, more compartments have learned to balance the pole for longer.",
+    ("running mean, K = 20", "running mean, K = 1"),
+    ("running mean, K = 20", "running mean, K = 5"),
+    ("running mean, K = 5", "running mean, K = 1"),
+)
+a_baseline_is_needed = _on_cartpole(
+    "a running mean as baseline",
+    "Rewards are best compared with their running mean.",
+    ("running mean, K = 20", "no baseline, K = 20"),
+    ("running mean, K = 20", "leave-one-out, K = 20"),
+    ("running mean, K = 20", "GEM, K = 20"),
+)
+a_critic_earns_its_place = _on_cartpole(
+    "a critic earns its place",
+    "A critic that learns the value of states by temporal differences does better than a running mean.",
+    ("critic, K = 20", "running mean, K = 20"),
+    ("critic, K = 5", "running mean, K = 5"),
+)
 
 
 # ---- spike patterns and completion
@@ -273,7 +254,7 @@ def a_price_saves_spikes(results: Sequence[Answer]) -> Claim:
     )
 
 
-QUESTIONS: dict[str, tuple[Callable[[Sequence[Answer]], Claim], ...]] = {
+QUESTIONS: dict[str, tuple[Question, ...]] = {
     "cartpole": (compartments_help_to_act, a_baseline_is_needed, a_critic_earns_its_place),
     "patterns": (reward_comes_nearer, reward_beats_sharpening, compartments_help_with_patterns),
     "first-spike": (a_price_saves_spikes,),

@@ -240,7 +240,7 @@ FAMILIES = {
     ),
     # "folder" is an everyday word, "mnist-dvs" also the way in which that camera stood
     "data sets": Family(DATASETS, ("events/datasets", "events/__init__.py"), kinds_too=False),
-    "claims": Family({part.__name__: part for part in CLAIMS.values()}, ("experiments/claims",)),
+    "claims": Family({part.__name__: part for part in CLAIMS.values()}, ("experiments/claims.py",)),
 }
 
 

@@ -70,6 +70,13 @@ def test_the_table_says_which_recordings_and_from_when_on_a_class_leaves(gemsnn,
     assert [line.split()[1] for line in out.splitlines() if line.startswith("│")] == ["5", "20"]
 
 
+def test_one_compartment_is_singular(gemsnn, run, data_file):
+    out = gemsnn("calibrate", run, "--data", data_file, *ARGUMENTS, "--compartments", 1)[1]
+    assert "decoder, 1 compartment\n" in out
+    err = gemsnn("evaluate", run, "--data", data_file)[2]
+    assert "no sets: the model was calibrated for the per-step decoder with 1 compartment\n" in err
+
+
 def test_evaluate_judges_the_sets_on_the_rest(gemsnn, run, data_file):
     before = json.loads(gemsnn("evaluate", run, "--data", data_file, "--json")[1])
     gemsnn("calibrate", run, "--data", data_file, *ARGUMENTS)
@@ -80,7 +87,7 @@ def test_evaluate_judges_the_sets_on_the_rest(gemsnn, run, data_file):
     assert (sets["examples"], sets["calibrated_on"], sets["alpha"], sets["size"]) == (30, 30, 0.2, 1)
     assert sets["steps"] < 20
     out = gemsnn("evaluate", run, "--data", data_file)[1]
-    assert "examples (without 30 calibrated on)" in out
+    assert "examples (without 30 used for calibration)" in out
     assert f"{100 * sets['coverage']:.1f} % (" in out
     looser = json.loads(gemsnn("evaluate", run, "--data", data_file, "--set-size", 2, "--json")[1])["sets"]
     assert looser["steps"] < sets["steps"]
@@ -91,7 +98,7 @@ def test_evaluate_says_so_when_there_is_nothing_left_to_judge_by(gemsnn, run, da
     gemsnn("calibrate", run, "--data", data_file, *ARGUMENTS, "--share", 1)
     code, out, _ = gemsnn("evaluate", run, "--data", data_file)
     assert code == 0
-    assert "All examples were calibrated on" in out
+    assert "All examples were used for calibration; coverage cannot be estimated" in out
 
 
 def test_predict_names_the_set_and_when_it_would_have_stopped(gemsnn, run, data_file):

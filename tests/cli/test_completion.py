@@ -53,7 +53,10 @@ def test_the_page_shows_desired_and_produced_spikes(gemsnn, halves, tmp_path):
 
 def test_what_learned_spike_patterns_names_no_classes(gemsnn, halves):
     code, _, err = gemsnn("predict", halves / "run", halves / "halves.h5")
-    assert (code, "learned spike patterns, not classes" in err) == (2, True)
+    assert (code, "--page patterns.html` draws the patterns that it produces" in err) == (2, True)
+    for command in ("watch", "stream"):
+        code, _, told = gemsnn(command, halves / "run", halves / "halves.h5")
+        assert (code, told) == (2, err)
 
 
 def test_data_of_another_half_do_not_fit(gemsnn, halves, tmp_path):

@@ -262,7 +262,7 @@ def test_an_existing_file_is_replaced_only_when_told_so(tmp_path: Path, here: He
     simulate = ("data", "simulate", "--out", tmp_path / "a.h5", "--digits", 0, "--per-class", 1, 1)
     code, _, error = here(*simulate)
     assert code == 2
-    assert "a.h5: this file is there already; give --force" in error
+    assert "a.h5: this file exists already; use --force" in error
     assert here("data", "import", "folder", tmp_path, "--out", tmp_path / "a.h5")[0] == 2
     assert (tmp_path / "a.h5").read_text() == "precious"
     assert here(*simulate, "--force")[0] == 0

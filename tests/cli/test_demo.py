@@ -16,6 +16,7 @@ PAPER = {"compartments": [1, 3], "n_hidden": 4, "epochs": 1, "per_class": [5, 2]
 SMALL = {
     "DIGITS": (0, 1, 7),
     "SIMULATION": ("--per-class", "6", "3", "--polarity", "separate"),
+    "STREAM": ("--brief", "--speed", "0"),
     "SETTINGS": ("--set", "test_limit=0", "--epochs", "2", "--hidden", "20"),
     "PAPER": ("--quick", "--seeds", "2", *(word for name in PAPER for word in ("--set", f"{name}={PAPER[name]}"))),
 }
@@ -37,10 +38,14 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
     code, out, err = gemsnn("demo", "--no-paper")
     assert code == 0, err
     assert "$ gemsnn evaluate demo/run --data demo/data/digits.h5 --page demo/evaluation.html" in out
+    assert "demo/recordings/unknown/not_a_digit.aedat" in out.split("$ gemsnn predict")[1]  # an unknown recording
+    streamed = out.split("$ gemsnn stream")[1].splitlines()
+    assert any(line.endswith("end") for line in streamed)  # a live stream
+    assert "a pixel sends an event when it gets brighter or darker" in (tmp_path / "demo" / "index.html").read_text()
     page = (tmp_path / "demo" / "index.html").read_text()
     assert linked(page) == ["evaluation.html"]
     scenes = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])["scenes"]
-    assert [scene["name"].endswith(".aedat") for scene in scenes] == [True] * 3 + [False] * 9
+    assert [scene["name"].endswith(".aedat") for scene in scenes] == [True] * 4 + [False] * 9
 
     # The same again makes nothing again, and adds what is missing.
     made = (tmp_path / "demo" / "run" / "timing.jsonl").stat().st_mtime_ns
@@ -53,13 +58,24 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
 
     # What it says to do next works.
     (asked,) = re.findall(r"^  gemsnn (predict .+)$", out, re.MULTILINE)
-    (watched,) = re.findall(r"^  gemsnn (watch .+)$", out, re.MULTILINE)
+    (watched,) = re.findall(r"^  gemsnn (watch .+watch.html)$", out, re.MULTILINE)
     code, out, err = gemsnn(*asked.split())
     assert code == 0, err
-    assert out.count(".aedat") == len(SMALL["DIGITS"])
+    assert out.count(".aedat") == len(SMALL["DIGITS"]) + 1
     code, out, err = gemsnn(*watched.split())
     assert code == 0, err
     assert (tmp_path / "watch.html").exists()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_damaged_recording_is_named(gemsnn, tmp_path: Path) -> None:
+    assert gemsnn("demo", "--no-paper", "--out", tmp_path / "demo")[0] == 0
+    file = tmp_path / "demo" / "recordings" / demo.UNKNOWN
+    file.write_bytes(b"nothing of the kind")
+    code, _, err = gemsnn("demo", "--no-paper", "--out", tmp_path / "demo")
+    assert code == 2
+    assert str(file) in err
+    assert "gemsnn predict failed: remove the file that it names" in err
 
 
 @pytest.mark.usefixtures("small")
@@ -86,7 +102,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
-    assert "gemsnn demo goes on" in out
+    assert "gemsnn demo command resumes" in out
     assert "Traceback" not in err
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -147,7 +147,7 @@ def test_communication_is_told_if_the_model_knows_it(gemsnn, run, data_file, tmp
     save_model(replace(model, about={**model.about, "communication": told}), tmp_path / "told.safetensors")
     assert figures(gemsnn, tmp_path / "told.safetensors", "--data", data_file)["communication"] == told
     out = gemsnn("evaluate", tmp_path / "told.safetensors", "--data", data_file)[1]
-    assert "communication: to processor" in out
+    assert "numbers sent from the processor to the neurons per training step" in out
 
 
 @pytest.mark.parametrize("flag", [["--samples", 1025], ["--samples", 0], ["--bins", 1001]])

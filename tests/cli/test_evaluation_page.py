@@ -2,15 +2,17 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import toy
 from browser import Browser, find_chromium
+from watched import made_up_model
 
 from gemsnn.common.page import escape
-from gemsnn.events import open_prepared, write_prepared
-from gemsnn.training import RunDirectory, train
+from gemsnn.events import Preprocessing, open_prepared, write_prepared
+from gemsnn.training import RunDirectory, evaluation_page, train
 
 HOSTILE = ("<script>alert(1)</script>", "$x^", 'a "b" & c')
 
@@ -105,3 +107,11 @@ def test_a_page_that_cannot_be_written_is_told(gemsnn, made, tmp_path):
     code, _, err = gemsnn("evaluate", run, "--data", data, "--page", tmp_path / "none" / "page.html")
     assert code == 2
     assert "cannot be written" in err
+
+
+def test_pictures_show_a_tenth_of_a_second_however_short_the_steps(monkeypatch):
+    model = made_up_model(Preprocessing(sensor_size=(8, 6), bin_us=5000, n_steps=60), n_steps=60)
+    examples, drawn = SimpleNamespace(planes=lambda index: np.ones((60, 2, 6, 8))), []
+    monkeypatch.setattr(evaluation_page.plot, "picture", lambda counts, **_: drawn.append(counts))
+    evaluation_page._example(model, examples, 0).draw()
+    assert (drawn[0] == 20).all()

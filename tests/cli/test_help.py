@@ -52,6 +52,7 @@ def test_lines_of_a_help_are_as_long_as_the_terminal_allows(gemsnn, words, monke
         if line.strip() and following.strip():
             assert len(line.rstrip()) + 1 + len(following.split()[0]) > 79, line
     assert "<bool>" not in out
+    assert "…" not in out, "cut"
 
 
 def test_a_switch_with_a_value_is_told_that_it_takes_none(gemsnn, tmp_path):

@@ -39,7 +39,7 @@ def test_training_goes_on_when_nobody_reads_any_more(data_file, tmp_path):
     assert process.returncode == 0
     assert RunDirectory(tmp_path / "run").finished
     assert [line for line in told.splitlines() if "compiling" not in line] in (
-        [], ["gemsnn: going on without output (Broken pipe)"]
+        [], ["gemsnn: continuing without output (Broken pipe)"]
     )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_training_goes_on_where_the_output_is_full(data_file, tmp_path):
             stdout=full, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
     assert done.returncode == 0
-    assert done.stderr.splitlines()[-1] == "gemsnn: going on without output (No space left on device)"
+    assert done.stderr.splitlines()[-1] == "gemsnn: continuing without output (No space left on device)"
 
 
 def test_training_goes_on_where_the_output_is_closed(data_file, tmp_path):

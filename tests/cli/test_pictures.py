@@ -32,7 +32,7 @@ def test_a_folder_of_pictures_becomes_a_prepared_file(gemsnn, pictures, tmp_path
         assert (len(data.train), len(data.test), data.n_steps) == (8, 2, 80)
     code, _, err = gemsnn("data", "simulate", "--images", pictures, "--out", out)
     assert code == 2
-    assert "give --force to replace it" in err
+    assert "use --force to replace it" in err
 
 
 def test_scenes_are_as_long_as_they_are(gemsnn, pictures, tmp_path):

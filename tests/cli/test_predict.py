@@ -77,8 +77,10 @@ def test_one_bad_file_among_many_is_reported_and_the_rest_goes_on(gemsnn, traine
     assert "4 of 6 files could not be read" in err
     code, out, err = gemsnn("predict", run, bad[0], files[0])
     assert code == 1
-    assert "could not be read" in out
     assert str(files[0]) in out
+    (row,) = [line.split("│")[1:-1] for line in out.splitlines() if "could not be read" in line]
+    assert row[0].strip() == f"{bad[0]} (could not be read)"
+    assert {cell.strip() for cell in row[1:]} == {"-"}  # not in the column of the runner-up
 
 
 def test_a_recording_that_is_damaged_at_its_end_is_read_with_a_warning(gemsnn, trained, tmp_path):

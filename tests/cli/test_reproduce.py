@@ -75,7 +75,7 @@ def test_from_interrupted_to_the_report(tmp_path: Path, data: Path, gemsnn: Here
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=300)
     assert process.returncode == 130, (output, errors)
-    assert "Go on with the same command" in output
+    assert "The same command resumes" in output
     assert "Traceback" not in errors
     assert not (out / "stop").exists()
     assert max(int(path.stem) for path in out.glob("runs/*/checkpoints/*.safetensors")) > 0

@@ -128,7 +128,7 @@ def test_a_file_that_is_not_a_page_of_ours_is_replaced_only_when_told_so(folder,
         out.write_bytes(b"precious <html> data")
         code, _, error = gemsnn(*command, out)
         assert code == 2
-        assert f"{command[-1]} {out}: this file is there already and is not a page of gemsnn's" in error
+        assert f"{command[-1]} {out}: this file exists already and is not a gemsnn page" in error
         assert out.read_bytes() == b"precious <html> data"
         assert gemsnn(*command, out, "--force")[0] == 0
         assert gemsnn(*command, out)[0] == 0, "a page of ours is replaced"

@@ -250,7 +250,7 @@ def test_what_cannot_be_a_source_is_told(gemsnn, trained, data_file, tmp_path):
     for source, words in (
         ("udp:camera", "give the port to listen on"),
         ("udp:99999", "cannot listen on UDP port 99999"),
-        (run.parent / "digits.h5", "gemsnn predict takes it"),
+        (run.parent / "digits.h5", "use gemsnn predict"),
         (tmp_path / "missing.aedat", "there is no such file"),
     ):
         code, _, err = gemsnn("stream", run, source)

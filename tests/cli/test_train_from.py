@@ -65,7 +65,7 @@ def test_a_model_is_evaluated_on_data_of_some_of_its_classes(gemsnn, data_file, 
     assert code == 0, err
     code, _, err = gemsnn("evaluate", old, "--data", other(tmp_path / "more.h5", [7, 3]))
     assert code == 2
-    assert "class 3 is none of the model's, 2, 5, 7; teach it with `gemsnn train --from`" in " ".join(err.split())
+    assert "class 3 is not one of its classes, 2, 5, 7; add it with `gemsnn train --from`" in " ".join(err.split())
 
 
 def test_options_that_need_a_model_say_so(gemsnn, data_file, tmp_path):

@@ -41,6 +41,7 @@ SMALL = {
     "DIGITS": (0, 1),
     "SIMULATION": ("--per-class", "4", "2", "--polarity", "separate"),
     "SETTINGS": ("--hidden", "5", "--epochs", "1"),
+    "STREAM": ("--brief", "--speed", "0"),
 }
 
 

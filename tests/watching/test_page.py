@@ -10,6 +10,7 @@ from watched import HOSTILE, made_up_spikes
 
 from gemsnn.common.words import printable
 from gemsnn.watching import Item, Picture, least_certain, make_scene, scenes_of, watch_page
+from gemsnn.watching.packing import pack_numbers
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="needs chromium")
 
@@ -118,7 +119,7 @@ def test_at_every_moment_it_shows_the_answer_and_the_set_of_that_moment(browser,
         gone = browser.evaluate("[...document.querySelectorAll('.chip')].map(e => e.classList.contains('gone'))")
         assert gone == (~sets[step - 1]).tolist()
     browser.evaluate("player.seek(0)")
-    assert text(browser, "sure") == "nothing seen yet"
+    assert text(browser, "sure") == "no events yet"
 
 
 def test_it_says_when_it_would_have_stopped_and_goes_there(browser, one, model):
@@ -261,6 +262,41 @@ def test_a_gallery_begins_with_the_least_certain_and_plays_what_is_chosen(browse
     assert "3 more confident recordings not shown." in many.read_text()
 
 
+def test_a_gallery_shows_whole_file_names_without_folders(browser, model, tmp_path):
+    name = f"{'folder/' * 9}{'a_long_name_' * 4}.aedat"
+    scenes = [make_scene(model, made_up_spikes(i), Picture.of(model), name) for i in range(2)]
+    (tmp_path / "names.html").write_text(watch_page(model, scenes, title="names"))
+    opened(browser, tmp_path / "names.html")
+    who = "document.querySelector('.gallery .who')"
+    assert browser.evaluate(f"{who}.textContent").endswith(f" · {name.rpartition('/')[2]}")
+    assert browser.evaluate(f"{who}.title") == name
+    assert browser.evaluate(f"{who}.scrollWidth <= {who}.clientWidth")
+    assert browser.evaluate(f"getComputedStyle({who}).textOverflow") == "clip"
+
+
+def test_an_unusual_recording_is_marked_in_the_gallery_and_while_it_plays(browser, model, tmp_path):
+    scenes = [make_scene(model, made_up_spikes(i), Picture.of(model), f"recording {i}") for i in range(2)]
+    scenes[1].content["unusual"] = pack_numbers(np.ones(30, dtype=np.int64))
+    (tmp_path / "unusual.html").write_text(watch_page(model, scenes, title="unusual"))
+    opened(browser, tmp_path / "unusual.html")
+    until(browser, "document.documentElement.dataset.drawn")
+    words = [card.endswith("unlike anything it was trained on") for card in browser.evaluate(
+        "[...document.querySelectorAll('.gallery button')].map(card => card.textContent)")]  # fmt: skip
+    assert words == [False, True]
+    browser.evaluate("document.querySelectorAll('.gallery button')[1].click(); player.seek(30)")
+    assert text(browser, "sure").endswith("unlike anything it was trained on, no guarantee")
+
+
+def test_a_short_recording_plays_in_slow_motion_until_a_speed_is_chosen(browser, many):
+    opened(browser, many)
+    assert browser.evaluate("document.getElementById('speed').value") == "0.1"  # 0.3 s
+    browser.evaluate(
+        "(() => { const s = document.getElementById('speed'); s.value = '2'; s.dispatchEvent(new Event('change')); })()"
+    )
+    browser.evaluate("document.querySelectorAll('.gallery button')[1].click()")
+    assert browser.evaluate("document.getElementById('speed').value") == "2"
+
+
 def test_a_link_leads_to_one_recording_of_the_gallery(browser, many):
     opened(browser, many)
     names = browser.evaluate("[...document.querySelectorAll('.gallery .who')].map(e => e.title)")
@@ -277,5 +313,6 @@ def test_a_model_without_a_guarantee_shows_no_sets(browser, model, tmp_path):
     opened(browser, tmp_path / "plain.html")
     browser.evaluate("player.seek(30)")
     assert browser.problems == []
-    assert browser.evaluate("document.getElementById('set').hidden && document.getElementById('stop').hidden")
-    assert "Not calibrated for it" in (tmp_path / "plain.html").read_text()
+    for part in ("set", "stop", "to-stop"):
+        assert browser.evaluate(f"getComputedStyle(document.getElementById('{part}')).display") == "none"
+    assert "Not calibrated for this decoder" in (tmp_path / "plain.html").read_text()

@@ -1,9 +1,12 @@
-"""The `gemsnn` command: puts the command groups together and turns our errors into one message and exit code 2."""
+"""The `gemsnn` command: all command groups, and errors as one message with exit code 2."""
 
 import errno
 import io
+import runpy
 import sys
 from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import typer
 
@@ -15,14 +18,13 @@ from gemsnn.cli.demo import demo
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.export import export
 from gemsnn.cli.output import throw_away
-from gemsnn.cli.own_parts import import_parts
 from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
 from gemsnn.cli.runs import runs
 from gemsnn.cli.stream import stream
 from gemsnn.cli.train import train
 from gemsnn.cli.watch import watch
-from gemsnn.errors import GemsnnError
+from gemsnn.errors import ConfigError, GemsnnError
 
 app = typer.Typer(
     name="gemsnn",
@@ -54,20 +56,33 @@ def _root(
         [],
         "--import",
         metavar="MODULE",
-        help="Import a Python file or module first. It can register rules, decoders, filters, readers and data sets of "
-        "your own, which settings and options can then name.",
+        help="Import a Python file or module first, which can register your own rules, decoders, filters, readers and "
+        "data sets.",
     ),
 ) -> None:
     for name in parts:
-        import_parts(name)
+        _import_parts(name)
+
+
+def _import_parts(name: str) -> None:
+    """Import a module by its name, or run a file that ends in .py."""
+    try:
+        if name.endswith(".py"):
+            runpy.run_path(name, run_name=Path(name).stem)
+        else:
+            import_module(name)
+    except ImportError as error:
+        raise ConfigError(f"--import {name}: {error}; give a file that ends in .py, or a module's name") from error
+    except OSError as error:
+        raise ConfigError(f"--import {name}: cannot be read: {error.strerror or error}") from None
 
 
 def main() -> None:
-    """Run the command line; an error that the user can mend is one message and exit code 2, never a traceback."""
+    """Run the command line; an error that the user can fix is one message and exit code 2, never a traceback."""
     before = sys.stdout
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, io.TextIOWrapper):
-            output.reconfigure(errors="backslashreplace")  # names of files need not be text
+            output.reconfigure(errors="backslashreplace")  # file names need not be valid text
     try:
         sys.exit(_run())
     finally:
@@ -84,7 +99,7 @@ def _run() -> int | str | None:
         return _fail(str(error))
     except MemoryError as error:
         return _fail(f"there is not enough memory{f': {error}' if str(error) else ''}; use smaller sizes")
-    except OSError as error:  # of the terminal, the disk or a file: nothing that a traceback would explain
+    except OSError as error:  # of the terminal, the disk or a file; a traceback would not help
         return _fail(": ".join(filter(None, [error.filename and str(error.filename), error.strerror or str(error)])))
     try:
         if sys.stdout is not None:  # None: it was closed (`>&-`)

@@ -7,67 +7,58 @@ from typing import Annotated, Any
 
 import typer
 
-from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SplitName, Threads, Which, load, model_file
-from gemsnn.cli.output import print_table
+from gemsnn.cli.evaluate import Compartments, Data, DecoderOption, Run, SplitOption, Threads, Which, load, model_file
+from gemsnn.cli.output import Json, print_table
+from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 
 
 def calibrate(
     run: Run,
-    data: Annotated[
-        Path,
-        typer.Option(
-            "--data", help="Prepared file to calibrate on, or a folder with a folder of recordings per class."
-        ),
-    ],
-    alpha: Annotated[float, typer.Option(help="Share of recordings whose set may miss the true class.")] = 0.1,
+    data: Data,
+    alpha: Annotated[float, typer.Option(help="Fraction of recordings whose set may miss the true class.")] = 0.1,
     checkpoints: Annotated[
         str,
         typer.Option(
             metavar="N|STEP,STEP,...",
-            help="At how many times classes may leave the set, or after which time steps: 10, or 8,16,40.",
+            help="Number of checkpoints at which classes may leave the set, or their time steps: 10, or 8,16,40.",
         ),
     ] = "10",
-    split: Annotated[SplitName, typer.Option(help="Which examples of a prepared file.")] = SplitName.TEST,
+    split: SplitOption = "test",
     share: Annotated[
-        float, typer.Option(help="Share of them to calibrate on, drawn at random; `evaluate` judges on the rest.")
+        float, typer.Option(help="Fraction to calibrate on, at random; `evaluate` uses the others.")
     ] = 0.5,
     compartments: Compartments = None,
     decoder: DecoderOption = None,
     model: Which = None,
     threads: Threads = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Sets of classes with a guarantee: thresholds from held-out recordings, kept in the model's file.
+    """Give a model sets of classes with a guarantee, from held-out recordings; they are kept in the model's file.
 
-    With them `evaluate` and `predict` answer with sets that hold the true class with probability 1 - alpha at least,
-    and stop as soon as a set is small enough. The promise is for recordings like those calibrated on, which must not
-    be among those learned from: the train split of the model's own data is refused.
+    `evaluate`, `predict`, `stream` and `watch` then answer with sets that contain the true class with probability at
+    least 1 - alpha, and stop when a set is small enough. The guarantee holds for recordings like those used for
+    calibration, which must not be training examples: the train split of the model's own data is refused.
 
     Example: gemsnn calibrate runs/first --data digits.h5 --alpha 0.1
     """
-    from gemsnn.cli.inputs import FolderExamples, check_recordings_fit, fitting
-    from gemsnn.events import open_prepared
+    from gemsnn.cli.inputs import check_classes, evaluated_examples
     from gemsnn.training import save_model
     from gemsnn.training.lock import locked
 
     options: dict[str, Any] = {"share": share, "checkpoints": _checkpoints(checkpoints), "threads": threads}
     path = model_file(run, model)
     with locked(run) if run.is_dir() else nullcontext():  # training would replace the model
-        trained, how = load(path, None, decoder, compartments)
-        if data.is_dir():
-            check_recordings_fit(trained, run)
-            promised = trained.calibrate_on(
-                FolderExamples(trained, data), alpha, decoder=how.kind, compartments=how.compartments, **options
-            )
-        else:
-            with open_prepared(data) as opened:
-                prepared = fitting(trained, opened)
-                promised = trained.calibrate_on(
-                    prepared, alpha, split=split.value, decoder=how.kind, compartments=how.compartments, **options
-                )
-        save_model(promised, path)
-    result = _result(promised.calibration, path, data)
+        trained, readout = load(path, None, decoder, compartments)
+        check_classes(trained, run)
+        options |= {"decoder": readout.kind, "compartments": readout.compartments}
+        with evaluated_examples(trained, run, data, split) as (examples, prepared):
+            if prepared is None:
+                calibrated = trained.calibrate_on(examples, alpha, **options)
+            else:
+                calibrated = trained.calibrate_on(prepared, alpha, split=split, **options)
+        save_model(calibrated, path)
+    result = _result(calibrated.calibration, path, data)
     if as_json:
         typer.echo(json.dumps(result, allow_nan=False))
     else:
@@ -101,15 +92,13 @@ def _result(calibration: Any, path: Path, data: Path) -> dict[str, Any]:
 def _print(result: dict[str, Any]) -> None:
     import math
 
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("after step", justify="right")
-    table.add_column("a class leaves with a probability below", justify="right")
-    for step, threshold in zip(result["checkpoints"], result["thresholds"], strict=True):
-        table.add_row(str(step), f"{math.exp(-threshold):.3g}")
+    rows = [
+        (str(step), f"{math.exp(-threshold):.3g}")
+        for step, threshold in zip(result["checkpoints"], result["thresholds"], strict=True)
+    ]
     part = f"the {result['split']} split" if result["split"] else "the recordings"
-    promise = 100 * (1 - result["alpha"])
-    title = f"{result['model']}: coverage of at least {promise:g} % from now on, for recordings like these"
+    title = f"{result['model']}: coverage of at least {100 * (1 - result['alpha']):g} % for recordings like these"
     of = f"calibrated on {result['recordings']} of the {result['of']} examples in {part} of {result['data']}"
-    print_table(table, f"{title}\n{of}: {result['decoder']} decoder, {result['compartments']} compartments")
+    decoder = f"{result['decoder']} decoder, {counted(result['compartments'], 'compartment')}"
+    head = ("after step", "a class leaves the set if its probability is below")
+    print_table(head, rows, f"{title}\n{of}: {decoder}")

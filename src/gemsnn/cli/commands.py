@@ -1,4 +1,4 @@
-"""What all commands share: the layout of their help, and options that stand for settings."""
+"""The layout of help texts, and options for settings."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -13,19 +13,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Setting(NamedTuple):
-    """An option that stands for a field of settings, as ``--hidden 5`` for ``--set n_hidden=5``."""
+    """An option for a field of the settings, such as ``--hidden 5`` for ``--set n_hidden=5``."""
 
     option: str
     field: str
     kind: Any
     about: str = ""
-    """The help; by default the description of the field, and its default."""
+    """The help text. Default: the field's description and default."""
 
 
 def with_settings(home: str, panels: Mapping[str, Sequence[Setting]]) -> Callable[[Function], Function]:
-    """Add options to a command, in place of its ``**keywords``; what is not given is None.
+    """Replace the ``**keywords`` of a command by options; an option that is not given is None.
 
-    ``home`` is the class of the settings, ``"module:Class"``; it is imported only to print help.
+    ``home`` is the class of the settings, ``"module:Class"``, imported only to print help.
     """
 
     def decorated(command: Function) -> Function:
@@ -83,7 +83,7 @@ class _Readable:
 
 
 def describe(command: Any) -> None:
-    """Write the help of options that stand for settings, which takes an import."""
+    """Fill in the help of options for settings, which needs an import."""
     for one in command.params:
         if (one.help or "").startswith("gemsnn.") and one.help.count(":") == 2:
             one.help = _described(one.help)

@@ -1,124 +1,93 @@
-"""`gemsnn data`: real recordings in, simulated ones where there are none, and a look at what is inside."""
+"""`gemsnn data`: import real recordings, simulate others, and look into prepared files."""
 
 import math
-from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from gemsnn.cli.commands import Command
-from gemsnn.cli.output import Force, progress, refuse_existing, say, warnings_as_lines
+from gemsnn.cli.output import Force, print_table, progress, refuse_existing, say, warnings_as_lines
 from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from gemsnn.events import PreparedData, Preprocessing, Split
+    from gemsnn.events import PreparedData, Preprocessing
     from gemsnn.events.datasets import Inventory
 
 app = typer.Typer(help="Import, simulate and look at event-camera data.", no_args_is_help=True)
 
-
-class _Split(StrEnum):
-    AUTO = "auto"
-    OFFICIAL = "official"
-    STRATIFIED = "stratified"
-
-
-class _Flip(StrEnum):
-    X = "x"
-    Y = "y"
-
-
-class _Turn(StrEnum):
-    QUARTER = "90"
-    HALF = "180"
-    THREE_QUARTERS = "270"
-
-
-class _Polarity(StrEnum):
-    MERGED = "merged"
-    SEPARATE = "separate"
-
-
-_DIGITS_HELP = "Digits to use as classes, separated by commas."
-_Out = Annotated[Path, typer.Option("--out", help="The prepared file to write.", dir_okay=False)]
+_Out = Annotated[Path, typer.Option("--out", help="Prepared file to write.", dir_okay=False)]
+_Polarity = Annotated[
+    Literal["merged", "separate"] | None,
+    typer.Option("--polarity", help="Merge ON and OFF events, or give each inputs of its own, as cameras do."),
+]
 
 
 @app.command("import", cls=Command)
 def import_(
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            help="Which data set the folder holds: mnist-dvs, n-mnist, folder or tonic:NAME.",
-        ),
-    ],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder into which its archives were unpacked.")],
+    dataset: Annotated[str, typer.Argument(help="What the folder holds: mnist-dvs, n-mnist, folder or tonic:NAME.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with the unpacked recordings.")],
     out: _Out,
     digits: Annotated[
         str | None,
-        typer.Option(
-            "--digits", metavar="0,1,...", help=_DIGITS_HELP, show_default="all ten; of MNIST-DVS and N-MNIST only"
-        ),
+        typer.Option(metavar="0,1,...", help="Digits to use as classes, of MNIST-DVS and N-MNIST. Default: all."),
     ] = None,
-    scale: Annotated[int | None, typer.Option(help="MNIST-DVS scale: 4, 8 or 16; 4 if not given.")] = None,
+    scale: Annotated[int | None, typer.Option(help="Scale of MNIST-DVS: 4, 8 or 16. Default: 4.")] = None,
     sensor: Annotated[
         tuple[int, int] | None,
-        typer.Option(metavar="COLUMNS ROWS", help="Size of the sensor, where the files do not tell."),
+        typer.Option(metavar="COLUMNS ROWS", help="Size of the sensor, if the files do not state it."),
     ] = None,
     downsample: Annotated[
-        int | None, typer.Option(help="Side of the square of pixels that becomes one input; MNIST-DVS 1, 2 or 4.")
+        int | None, typer.Option(help="Side of the square of pixels that becomes one input; 1, 2 or 4 for MNIST-DVS.")
     ] = None,
-    polarity: Annotated[
-        _Polarity | None, typer.Option(help="Merge ON and OFF, or make them inputs of their own, as cameras do.")
-    ] = None,
+    polarity: _Polarity = None,
     crop: Annotated[
         tuple[int, int, int, int] | None,
         typer.Option(metavar="X Y WIDTH HEIGHT", help="Keep only this part of the sensor."),
     ] = None,
     flip: Annotated[
-        _Flip | None, typer.Option(help="Mirror recordings: x reverses columns, y rows; before they are rotated.")
+        Literal["x", "y"] | None, typer.Option(help="Mirror before rotation: x reverses columns, y rows.")
     ] = None,
-    rotate: Annotated[_Turn | None, typer.Option(help="Turn recordings clockwise by so many degrees.")] = None,
+    rotate: Annotated[Literal["90", "180", "270"] | None, typer.Option(help="Rotate clockwise, in degrees.")] = None,
     bin_ms: Annotated[
         float | None,
         typer.Option(
-            help="Width of a time bin in ms; if not given, MNIST-DVS 25, N-MNIST 5, for others a round width with "
-            "which the median recording has 40 to 80 steps."
+            help="Width of a time bin in ms. Default: 25 for MNIST-DVS, 5 for N-MNIST; otherwise a round width that "
+            "gives the median recording 40 to 80 steps."
         ),
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(help="Number of time bins; MNIST-DVS 80, N-MNIST 60, others as each recording has."),
+        typer.Option(
+            help="Number of time bins. Default: 80 for MNIST-DVS, 60 for N-MNIST; otherwise each recording's."
+        ),
     ] = None,
-    split: Annotated[_Split, typer.Option(help="Training and test split; auto is official where possible.")] = (
-        _Split.AUTO
-    ),
-    test_fraction: Annotated[float, typer.Option(help="Share of each class to test on, if stratified.")] = 0.1,
+    split: Annotated[
+        Literal["auto", "official", "stratified"],
+        typer.Option(help="Training and test split; auto is the official one if there is one."),
+    ] = "auto",
+    test_fraction: Annotated[float, typer.Option(help="Fraction of each class in a stratified test split.")] = 0.1,
     group: Annotated[
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="What in a recording's path names its group (a person, a day), or a table NAME,GROUP (.csv). Groups "
-            "are held out as a whole.",
+            help="The part of a recording's path that names its group (a person, a day), or a table NAME,GROUP (.csv). "
+            "A group is never divided between training and test.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the stratified split.")] = 0,
-    allow_missing: Annotated[bool, typer.Option(help="Keep a class without recordings of it.")] = False,
-    skip_damaged: Annotated[bool, typer.Option(help="Leave damaged recordings out instead of stopping.")] = False,
+    allow_missing: Annotated[bool, typer.Option("--allow-missing", help="Accept classes without recordings.")] = False,
+    skip_damaged: Annotated[bool, typer.Option("--skip-damaged", help="Skip damaged recordings.")] = False,
     force: Force = False,
 ) -> None:
-    """Turn a data set's real recordings into one prepared file.
+    """Convert a data set of real recordings to one prepared file.
 
-    A folder is any with a folder for each class, or with such in train, val and test; its recordings may be AEDAT,
-    Prophesee, N-MNIST, text, NumPy or HDF5 files. With tonic installed, tonic:NAME is any of its data sets
-    (tonic:DVSGesture, tonic:SHD), which tonic downloads into DIR if they are not there.
+    `folder` is any folder with one subfolder per class, or with such subfolders in train, val and test. Recordings may
+    be AEDAT, Prophesee, N-MNIST, text, NumPy or HDF5 files. With tonic installed, tonic:NAME is any of its data sets
+    (tonic:DVSGesture, tonic:SHD), which tonic downloads into DIR if necessary.
 
-    Looks the folder through first, and lists what is missing and what is not read. The file records every choice made.
+    Missing recordings and files that are not read are listed first. The prepared file records every choice.
 
     Example: gemsnn data import mnist-dvs path/to/mnist-dvs --out mnist-dvs.h5 --digits 0,1,2
     """
@@ -126,29 +95,26 @@ def import_(
     from gemsnn.events.importing import grouped
 
     refuse_existing("--out", out, force)
-    given = {
-        "classes": None if digits is None else _integers("--digits", digits),
-        "scale": scale,
-        "sensor_size": sensor,
-    }
+    given = {"classes": digits and _integers("--digits", digits), "scale": scale, "sensor_size": sensor}
     with warnings_as_lines():
         inventory = find_dataset(dataset, folder, **{key: value for key, value in given.items() if value is not None})
     _print_inventory(inventory)
     if group is not None:
         inventory = grouped(inventory, group)
-        say(f"{len({recording.group for recording in inventory.recordings})} groups")
-    choices = _changed(inventory.preprocessing, polarity, bin_ms, steps, downsample)
+        say(counted(len({recording.group for recording in inventory.recordings}), "group"))
+    part: dict[str, Any] = {}
     if crop is not None:
         x, y, width, height = crop
-        choices = _with(choices, x_range=(x, x + width - 1), y_range=(y, y + height - 1))
-    choices = _with(choices, flip=flip and flip.value, rotate=rotate and int(rotate.value))
+        part = {"x_range": (x, x + width - 1), "y_range": (y, y + height - 1)}
+    choices = _changed(inventory.preprocessing, bin_ms, polarity=polarity, n_steps=steps, downsample=downsample, **part)
+    choices = _changed(choices, flip=flip, rotate=rotate and int(rotate))
     _suggest_downsampling(choices, len(inventory.classes))
     with progress("importing", len(inventory.recordings)) as advance, warnings_as_lines():
         recorded = import_recordings(
             inventory,
             out,
             preprocessing=choices,
-            split=split.value,
+            split=split,
             test_fraction=test_fraction,
             seed=seed,
             allow_missing=allow_missing,
@@ -159,142 +125,102 @@ def import_(
         say(f"{recorded['bin_width']}; --bin-ms gives another width")
     for line in recorded["skipped"]:
         say(f"left out: {line}")
-    if split is _Split.AUTO and recorded["split"]["kind"] == "stratified":
-        share = f"{100 * test_fraction:g} %"
+    if split == "auto" and recorded["split"]["kind"] == "stratified":
+        fraction = f"{100 * test_fraction:g} %"
         if "groups" in recorded["split"]:
-            share = f"about {share} ({counted(recorded['split']['groups'], 'whole group')})"
-        say(f"No official split has training and test recordings of each class: {share} were drawn, seed {seed}.")
+            fraction = f"about {fraction} ({counted(recorded['split']['groups'], 'whole group')})"
+        say(f"No official split has training and test recordings of each class: {fraction} were drawn, seed {seed}.")
     say(f"wrote {out}")
 
 
 @app.command(cls=Command)
 def simulate(
+    context: typer.Context,
     out: _Out,
     images: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Watch the pictures in this folder instead of MNIST's: PNG or JPEG files in a folder for each class, "
-            "or in such in train and test; a folder of frames in place of a picture is a scene.",
+            help="Record the pictures in this folder instead of MNIST digits: PNG or JPEG files in one subfolder per "
+            "class, or in such subfolders in train and test. A folder of frames in place of a picture is a scene.",
         ),
     ] = None,
-    digits: Annotated[
-        str | None, typer.Option("--digits", metavar="0,1,...", help=_DIGITS_HELP, show_default="0,1,2")
-    ] = None,
+    digits: Annotated[str, typer.Option(metavar="0,1,...", help="Digits to use as classes.")] = "0,1,2",
     per_class: Annotated[
-        tuple[int, int] | None,
-        typer.Option(metavar="TRAIN TEST", help="Recordings of each digit: training and test.", show_default="400 100"),
-    ] = None,
-    test_fraction: Annotated[
-        float | None,
-        typer.Option(help="Share of each class's pictures to test on; of --images only.", show_default="0.2"),
-    ] = None,
-    takes: Annotated[
-        int | None,
-        typer.Option(help="Recordings of each picture to learn from; of --images only.", show_default="1"),
-    ] = None,
+        tuple[int, int], typer.Option(metavar="TRAIN TEST", help="Training and test recordings of each digit.")
+    ] = (400, 100),
+    test_fraction: Annotated[float, typer.Option(help="With --images: test fraction of each class's pictures.")] = 0.2,
+    takes: Annotated[int, typer.Option(help="With --images: training recordings per picture.")] = 1,
     shades: Annotated[
         bool,
-        typer.Option(
-            help="Show the brightness of pictures as it is, for photographs; otherwise as black and white strokes."
-        ),
+        typer.Option("--shades", help="With --images: keep shades of grey, for photographs; not black and white only."),
     ] = False,
-    fps: Annotated[
-        float | None, typer.Option(help="Frames per second of scenes; of --images only.", show_default="25")
-    ] = None,
+    fps: Annotated[float, typer.Option(help="With --images: frames per second of scenes.")] = 25.0,
     skip_damaged: Annotated[
-        bool, typer.Option(help="Leave pictures out that cannot be read instead of stopping; of --images only.")
+        bool, typer.Option("--skip-damaged", help="With --images: skip unreadable pictures.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same file.")] = 0,
-    polarity: Annotated[
-        _Polarity | None, typer.Option(help="Merge ON and OFF, or make them inputs of their own, as cameras do.")
-    ] = None,
-    bin_ms: Annotated[float | None, typer.Option(help="Width of a time bin in ms; 25 if not given.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Number of time bins; 80 if not given.")] = None,
+    polarity: _Polarity = None,
+    bin_ms: Annotated[float | None, typer.Option(help="Width of a time bin in ms. Default: the camera's.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Number of time bins. Default: the camera's.")] = None,
     camera: Annotated[
         str,
-        typer.Option(
-            help="Whose camera and scene: mnist-dvs (a digit on a screen moves) or n-mnist (the camera moves).",
-        ),
+        typer.Option(help="mnist-dvs: 25 ms bins, a digit moves on a screen; n-mnist: 5 ms bins, the camera moves."),
     ] = "mnist-dvs",
     vary: Annotated[
         bool,
         typer.Option(
-            help="Draw camera, path, place, strokes, contrast and noise anew for every training recording; those to "
-            "test on keep to the fitted camera."
+            "--vary",
+            help="Draw camera, path, position, strokes, contrast and noise for each training recording; test "
+            "recordings are always those of the calibrated camera.",
         ),
     ] = False,
-    workers: Annotated[int | None, typer.Option(help="Threads; all cores if not given.")] = None,
-    aedat: Annotated[
-        Path | None, typer.Option(help="Also write each recording as .aedat, laid out as MNIST-DVS, to this folder.")
-    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
+    aedat: Annotated[Path | None, typer.Option(help="Also write .aedat files like those of MNIST-DVS here.")] = None,
     force: Force = False,
 ) -> None:
-    """Simulate a DVS that watches moving MNIST digits, calibrated on real recordings of MNIST-DVS or N-MNIST.
+    """Simulate a DVS that records moving MNIST digits, calibrated on real recordings of MNIST-DVS or N-MNIST.
 
-    With --images it watches pictures of your own. Training and test never share an image, and the file says that it is
-    simulated.
+    With --images it records your own pictures. Training and test recordings never share a picture. The file states that
+    its recordings are simulated.
 
     Example: gemsnn data simulate --out digits.h5 --digits 0,1,2 --per-class 400 100
     """
-    from gemsnn.events import Variation
+    from gemsnn.events import Variation, simulate_pictures
     from gemsnn.events.calibration import CAMERAS
+    from gemsnn.events.picture_sets import find_pictures
     from gemsnn.events.simulated import simulate_prepared
     from gemsnn.model.checks import one_of
 
     refuse_existing("--out", out, force)
+    of_digits, of_images = ("digits", "per_class", "aedat"), ("test_fraction", "takes", "fps", "shades", "skip_damaged")
+    for name in of_images if images is None else of_digits:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            problem = "needs" if images is None else "does not go with"
+            raise ConfigError(f"--{name.replace('_', '-')} {problem} --images")
     usual = CAMERAS[one_of("--camera", camera, tuple(CAMERAS))].preprocessing
-    choices = _changed(usual, polarity, bin_ms, steps)
-    of_digits = {"--digits": digits, "--per-class": per_class, "--aedat": aedat}
-    of_pictures = {
-        "--test-fraction": test_fraction, "--takes": takes, "--fps": fps, "--shades": shades or None,
-        "--skip-damaged": skip_damaged or None,
-    }  # fmt: skip
-    if given := [name for name, value in (of_pictures if images is None else of_digits).items() if value is not None]:
-        raise ConfigError(f"{given[0]} {'needs' if images is None else 'does not go with'} --images")
-    if images is not None:
-        _simulate_pictures(
-            out, images, choices, steps, seed, camera, vary, workers,
-            0.2 if test_fraction is None else test_fraction, 1 if takes is None else takes, shades,
-            25.0 if fps is None else fps, skip_damaged,
-        )  # fmt: skip
+    choices = _changed(usual, bin_ms, polarity=polarity, n_steps=steps)
+    common: dict[str, Any] = {
+        "seed": seed,
+        "camera": camera,
+        "vary": Variation() if vary else None,
+        "workers": workers,
+    }
+    if images is None:
+        classes = _integers("--digits", digits)
+        with progress("simulating", len(set(classes)) * sum(per_class)) as advance:
+            simulate_prepared(
+                out,
+                digits=classes,
+                per_class=per_class,
+                preprocessing=choices,
+                aedat_folder=aedat,
+                advance=advance,
+                **common,
+            )
+        say(f"wrote {out}: SIMULATED recordings, no camera saw them")
         return
-    wanted = _integers("--digits", "0,1,2" if digits is None else digits)
-    per_class = (400, 100) if per_class is None else per_class
-    with progress("simulating", len(set(wanted)) * sum(per_class)) as advance:
-        simulate_prepared(
-            out,
-            digits=wanted,
-            per_class=per_class,
-            seed=seed,
-            camera=camera,
-            preprocessing=choices,
-            vary=Variation() if vary else None,
-            workers=workers,
-            aedat_folder=aedat,
-            advance=advance,
-        )
-    say(f"wrote {out}: SIMULATED recordings, no camera saw them")
-
-
-def _simulate_pictures(
-    out: Path,
-    images: Path,
-    choices: "Preprocessing",
-    steps: int | None,
-    seed: int,
-    camera: str,
-    vary: bool,
-    workers: int | None,
-    test_fraction: float,
-    takes: int,
-    shades: bool,
-    fps: float,
-    skip_damaged: bool,
-) -> None:
-    from gemsnn.events import Variation, simulate_pictures
-    from gemsnn.events.picture_sets import find_pictures
-
     found = find_pictures(images, test_fraction, seed, takes)
     for line in found.unread:
         say(line)
@@ -305,16 +231,13 @@ def _simulate_pictures(
             images,
             out,
             found=found,
-            seed=seed,
             takes=takes,
-            camera=camera,
             preprocessing=choices,
-            vary=Variation() if vary else None,
             shades=shades,
             frames_per_second=fps,
             skip_damaged=skip_damaged,
-            workers=workers,
             advance=advance,
+            **common,
         )
     for line in skipped:
         say(f"left out: {line}")
@@ -326,9 +249,9 @@ def _simulate_pictures(
 @app.command(cls=Command)
 def info(
     file: Annotated[Path, typer.Argument(metavar="F.h5", help="A prepared file.")],
-    verify: Annotated[bool, typer.Option(help="Read everything and compare it with the fingerprint.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Compare the content with the fingerprint.")] = False,
 ) -> None:
-    """Say what a prepared file holds: recordings, density and duration of each class, and how it was made.
+    """Describe a prepared file: recordings, density and duration of each class, and how it was made.
 
     Example: gemsnn data info digits.h5
     """
@@ -339,18 +262,18 @@ def info(
             data.verify()
         _print_info(data)
         if verify:
-            say("verified: the content fits the fingerprint")
+            say("verified: the content matches the fingerprint")
 
 
 @app.command(cls=Command)
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prepared file, or a raw recording.")],
-    out: Annotated[Path, typer.Option("--out", help="The picture to write (.png, .svg or .pdf).")],
-    index: Annotated[int, typer.Option(help="Which example of the split.")] = 0,
+    out: Annotated[Path, typer.Option("--out", help="Picture to write (.png, .svg or .pdf).")],
+    index: Annotated[int, typer.Option(help="Index of the example in its split.")] = 0,
     test: Annotated[bool, typer.Option("--test", help="From the test split instead of the training split.")] = False,
     force: Force = False,
 ) -> None:
-    """Draw an example: a picture with both polarities, or a raster if the inputs lie on no grid.
+    """Draw an example: a picture with both polarities, or a raster if the inputs are not on a grid.
 
     `gemsnn watch` plays recordings.
 
@@ -403,9 +326,7 @@ def _show_recording(file: Path, out: Path) -> None:
     else:
         if size is None:
             size = int(events["x"].max()) + 1, int(events["y"].max()) + 1
-            say(
-                f"the file does not tell the size of the sensor; drawn up to the largest x and y: {size[0]} x {size[1]}"
-            )
+            say(f"the file does not state the sensor's size; drawn up to the largest x and y: {size[0]} x {size[1]}")
         choices, _ = chosen(Preprocessing.from_dict({"sensor_size": size}), [lambda: events])
     save_picture(choices.planes(events, str(file)), choices, out, title=f"{file.name} ({kind}), {len(events)} events")
 
@@ -417,30 +338,20 @@ def _integers(option: str, text: str) -> list[int]:
         raise ConfigError(f"{option} {text}: give integers separated by commas, for example {option} 0,1,2") from None
 
 
-def _changed(
-    usual: "Preprocessing",
-    polarity: _Polarity | None,
-    bin_ms: float | None,
-    steps: int | None,
-    downsample: int | None = None,
-) -> "Preprocessing":
-    if bin_ms is not None and not math.isfinite(bin_ms):
-        raise ConfigError(f"--bin-ms {bin_ms}: a time bin has a finite width")
-    bin_us = None if bin_ms is None else round(1000 * bin_ms)
-    kind = polarity and polarity.value
-    return _with(usual, polarity=kind, n_steps=steps, downsample=downsample, bin_us=bin_us)
-
-
-def _with(usual: "Preprocessing", **changes: Any) -> "Preprocessing":
-    """Other choices where they are given."""
+def _changed(usual: "Preprocessing", bin_ms: float | None = None, **changes: Any) -> "Preprocessing":
+    """Replace the choices that are given, those that are not None."""
     from gemsnn.events import Preprocessing
 
+    if bin_ms is not None:
+        if not math.isfinite(bin_ms):
+            raise ConfigError(f"--bin-ms {bin_ms}: a time bin has a finite width")
+        changes["bin_us"] = round(1000 * bin_ms)
     given = {key: value for key, value in changes.items() if value is not None}
     return Preprocessing.from_dict({**usual.to_dict(), **given})
 
 
 def _suggest_downsampling(choices: "Preprocessing", n_classes: int) -> None:
-    """Say so if a network of the default size could not be trained on so many inputs in the memory there is."""
+    """Warn if there is too little memory to train a network of the default size on so many inputs."""
     from gemsnn.common import memory
     from gemsnn.training import TrainingConfig
     from gemsnn.training.config import BYTES_PER_WEIGHT
@@ -466,69 +377,46 @@ def _suggest_downsampling(choices: "Preprocessing", n_classes: int) -> None:
 
 
 def _print_inventory(inventory: "Inventory") -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=escape(f"{inventory.dataset} in {inventory.folder}"), title_justify="left")
-    table.add_column("class", justify="right")
-    table.add_column("recordings", justify="right")
-    table.add_column("missing")
+    rows = []
     for label in inventory.classes:
-        missing = inventory.missing.get(label, "nothing" if inventory.count(label) else "all recordings")
-        table.add_row(escape(str(label)), str(inventory.count(label)), escape(missing))
-    Console(emoji=False).print(table)
+        count = inventory.count(label)
+        missing = inventory.missing.get(label, "nothing" if count else "all recordings")
+        rows.append((str(label), str(count), missing))
+    head = ("class", "recordings", "missing")
+    print_table(head, rows, f"{inventory.dataset} in {inventory.folder}", left=("missing",))
     for line in inventory.unread_lines():
         say(line)
 
 
 def _print_info(data: "PreparedData") -> None:
     import numpy as np
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
-    console = Console(emoji=False)
     attributes = data.attributes
     kind = "SIMULATED, no camera saw this" if attributes.get("simulated") else "real recordings"
     if data.preprocessing is None:
         kind = "arrays"
-    table = Table(title=escape(f"{data.path}: {attributes.get('source', '?')} ({kind})"), title_justify="left")
-    for column in ("split", "class", "recordings", "steps", "density", "events (median)", "duration (median)"):
-        table.add_column(column, justify="left" if column == "split" else "right")
+    rows = []
     for part in data.splits:
-        for name, members in _members(data, part):
+        labels = part.labels
+        for index, name in enumerate(["(spike patterns)"] if labels is None else data.classes):
+            of_class = np.ones(len(part), dtype=bool)
+            if labels is not None:
+                of_class = labels == index if labels.ndim == 1 else labels[:, index].astype(bool)
+            members = np.flatnonzero(of_class)
             if not len(members):
-                table.add_row(part.name, escape(name), "0", *["-"] * 4)
+                rows.append((part.name, str(name), "0", *["-"] * 4))
                 continue
             density = float(np.mean([part.density(int(i)) for i in members]))
             events, duration, lengths = part.n_events, part.duration_us, part.lengths[members]
-            table.add_row(
-                part.name,
-                escape(name),
-                str(len(members)),
-                f"{lengths.min()}" if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
-                f"{100 * density:.2f} %",
-                "-" if events is None else f"{np.median(events[members]):.0f}",
-                "-" if duration is None else f"{np.median(duration[members]) / 1000:.0f} ms",
+            steps = f"{lengths.min()}" if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}"
+            median_events = "-" if events is None else f"{np.median(events[members]):.0f}"
+            median_ms = "-" if duration is None else f"{np.median(duration[members]) / 1000:.0f} ms"
+            rows.append(
+                (part.name, str(name), str(len(members)), steps, f"{100 * density:.2f} %", median_events, median_ms)
             )
-    console.print(table)
-    facts = Table(show_header=False, box=None, pad_edge=False)
-    facts.add_row("inputs x steps", f"{data.n_inputs} x {data.n_steps}")
-    for key, value in attributes.items():
-        if key not in ("n_inputs", "n_steps") and value not in ({}, [], None):
-            facts.add_row(key, escape(str(value)))
-    facts.add_row("fingerprint", data.fingerprint)
-    console.print(facts)
-
-
-def _members(data: "PreparedData", part: "Split") -> "Iterator[tuple[str, NDArray[np.intp]]]":
-    """Each class, and which examples of the split are of it; where targets are spike patterns, all are of one."""
-    import numpy as np
-
-    if part.labels is None:
-        yield "(spike patterns)", np.arange(len(part))
-    else:
-        for index, name in enumerate(data.classes):
-            held = part.labels == index if part.labels.ndim == 1 else part.labels[:, index]
-            yield str(name), np.flatnonzero(held)
+    head = ("split", "class", "recordings", "steps", "density", "events (median)", "duration (median)")
+    print_table(head, rows, f"{data.path}: {attributes.get('source', '?')} ({kind})", left=("split",))
+    facts = {"inputs x steps": f"{data.n_inputs} x {data.n_steps}", **attributes, "fingerprint": data.fingerprint}
+    for name, value in facts.items():
+        if name not in ("n_inputs", "n_steps") and value not in ({}, [], None):
+            say(f"{name}: {value}")

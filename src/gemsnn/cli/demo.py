@@ -1,5 +1,6 @@
 """`gemsnn demo`: the other commands, one after another, from simulated recordings to pages with answers."""
 
+import os
 import shlex
 import shutil
 import sys
@@ -11,76 +12,106 @@ import typer
 from gemsnn.cli import data
 from gemsnn.cli.evaluate import evaluate
 from gemsnn.cli.output import outlast_output, say, warnings_as_lines
+from gemsnn.cli.predict import predict
 from gemsnn.cli.reproduce import reproduce
+from gemsnn.cli.stream import stream
 from gemsnn.cli.train import train
 from gemsnn.cli.watch import gallery
+from gemsnn.errors import DataError
 
 DIGITS = (0, 1, 2)
 SIMULATION = ("--per-class", "200", "100", "--polarity", "separate")
-SETTINGS = ("--set", "test_limit=0")  # the defaults; the test recordings are not looked at before the end
-PAPER = ("--quick", "--seeds", "7", "--set", "compartments=[1,20]")  # as many seeds as fit into one minute
-LEAST_CERTAIN = 21
+SETTINGS = ("--epochs", "8", "--set", "test_limit=0")  # test recordings are not used before the end
+PAPER = ("--quick", "--seeds", "7", "--set", "compartments=[1,20]")  # about a minute on two cores
+STREAM = ("--brief", "--speed", "1")
+LEAST_CERTAIN = 20
+UNKNOWN = Path("unknown") / "not_a_digit.aedat"
 FOLDERS = frozenset({"data", "recordings", "run", "paper"})
 MARK, EVALUATION = "index.html", "evaluation.html"
-LINKS = (("How good it is", EVALUATION), ("Does the paper hold?", "paper/report.html"))
+LINKS = (("How good are the answers?", EVALUATION), ("Do the paper's claims hold?", "paper/report.html"))
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for all of it; made if not there.", file_okay=False)] = (
+    out: Annotated[Path, typer.Option("--out", help="Folder for all files, created if missing.", file_okay=False)] = (
         Path("demo")
     ),
-    paper: Annotated[bool, typer.Option(help="Also check the paper's claims, by small networks.")] = True,
+    paper: Annotated[bool, typer.Option(help="Also test the paper's claims on small networks.")] = True,
 ) -> None:
-    """Show what gemsnn does, in two minutes: a classifier learns digits, and says how sure it is of its answers.
+    """Show what gemsnn does, in about two minutes: train a classifier on digits, and ask it for answers.
 
-    Recordings are simulated, nothing is downloaded. Ctrl-C saves; the same command goes on.
+    Recordings are simulated; nothing is downloaded. Ctrl-C saves; the same command resumes.
 
     Example: gemsnn demo --out demo
     """
     outlast_output()
-    from gemsnn.events.simulated import write_recordings
     from gemsnn.experiments import own_folder
     from gemsnn.training.lock import LOCK
 
     with own_folder(out, FOLDERS, frozenset({LOCK, MARK, EVALUATION}), MARK), warnings_as_lines():
         prepared, run, recordings = out / "data" / "digits.h5", out / "run", out / "recordings"
-        say("1. An event camera (simulated) watches moving digits: each pixel reports when its light changes.")
+        say(
+            "This demo trains a network to tell digits apart, and shows how sure it is of each answer.\n\n"
+            "1. A simulated event camera records moving digits: a pixel sends an event when it gets brighter or darker."
+        )
         if not prepared.exists():
             prepared.parent.mkdir(parents=True, exist_ok=True)
             _do("data", "simulate", "--out", prepared, "--digits", ",".join(map(str, DIGITS)), *SIMULATION)
-        if not recordings.exists():
-            write_recordings(recordings, DIGITS, (0, 1))
-        say("2. A spiking network learns them, with the default settings.")
+        if not (recordings / UNKNOWN).exists():
+            _write_recordings(recordings)
+        say("\n2. A spiking neural network learns from these recordings, with the default settings in fewer epochs.")
         _do("train", "--data", prepared, "--out", run, "--resume", *SETTINGS)
-        say("3. It is asked about recordings that it has never seen.")
+        say("\n3. How good is it on recordings that it has never seen?")
         _do("evaluate", run, "--data", prepared, "--page", out / EVALUATION)
+        say("\n4. Single recordings: one of each digit, and one of a grid, which is not a digit.")
+        _do("predict", run, recordings)
+        say("\n5. A live stream: events of the grid arrive as from a camera, for two seconds; a line per new answer.")
+        _do("stream", run, recordings / UNKNOWN, *STREAM)
         _write_page(out, prepared, run, recordings, LINKS[: 1 + paper])
         if paper:
-            say(
-                "4. Does the paper behind it hold? Small networks learn by its rule. (The page above is there already.)"
-            )
+            say("\n6. The paper behind it: do its claims hold? Small networks learn by its rule.")
             _do("reproduce", "--out", out / "paper", *PAPER)
-    say(f"\nThe page: {out / MARK}\n\nNow yours:")
-    for what, command in _what_next(out, prepared):
-        say(f"  # {what}\n  {command}")
+    say(f"\nOpen this page in a browser: {out / MARK}\n\nWhat you can do next:")
+    for purpose, command in _next_commands(out):
+        say(f"  # {purpose}\n  {command}")
+
+
+def _write_recordings(folder: Path) -> None:
+    """One recording of each digit, and one of a grid, as the camera's own files."""
+    import numpy as np
+
+    from gemsnn.events.aedat import SIMULATED_LINE, write_aedat
+    from gemsnn.events.calibration import MNIST_DVS_SCALE_4
+    from gemsnn.events.simulated import write_recordings
+    from gemsnn.events.simulator import simulate_recording
+
+    y, x = np.abs(np.indices((28, 28)) - 13.5)
+    grid = ((x % 6 < 2) | (y % 6 < 2)) & (np.maximum(x, y) < 11)
+    events = simulate_recording(255.0 * grid, np.random.SeedSequence(0), MNIST_DVS_SCALE_4)
+    write_recordings(folder, DIGITS, (0, 2))
+    for file in folder.rglob("*_0901.aedat"):  # the first zero is an unusual one
+        file.unlink()
+    (folder / UNKNOWN).parent.mkdir(exist_ok=True)
+    write_aedat(folder / UNKNOWN, events, comments=(SIMULATED_LINE, "a grid"))
 
 
 def _do(*words: str | Path) -> None:
-    """One command, shown and then carried out as it would be by itself."""
+    """Print a command, and run it."""
     commands = typer.Typer()
     commands.add_typer(data.app, name="data")
-    for command in (train, evaluate, reproduce):
+    for command in (train, evaluate, predict, stream, reproduce):
         commands.command()(command)
     line = [str(word) for word in words]
     say(f"$ gemsnn {shlex.join(line)}")
-    code = typer.main.get_command(commands)(line, standalone_mode=False)
-    if code:
-        say("The same gemsnn demo goes on, too.")
+    code = typer.main.get_command(commands)(line, standalone_mode=False) or 0
+    if code > 128:  # stopped by a signal
+        say("The same gemsnn demo command resumes, too.")
         raise typer.Exit(code)
+    if code:
+        raise DataError(f"gemsnn {words[0]} failed: remove the file that it names, or the demo's folder, and try again")
 
 
 def _write_page(out: Path, prepared: Path, run: Path, recordings: Path, links: tuple[tuple[str, str], ...]) -> None:
-    """Recordings as the camera wrote them, then those of the test split that the model is least certain of."""
+    """The camera's own files first, then the recordings of the test split that the model is least certain of."""
     from gemsnn.events import open_prepared
     from gemsnn.training import RunDirectory
     from gemsnn.watching import Picture, examples, least_certain
@@ -89,44 +120,38 @@ def _write_page(out: Path, prepared: Path, run: Path, recordings: Path, links: t
     model = RunDirectory(run).load_model()
     with open_prepared(prepared) as opened:
         picture = Picture.of(model)
-        unsure, _ = least_certain(model, examples(opened, opened.test), picture)
-        items = [*raw(model, sorted(recordings.rglob("*.aedat"))), *unsure[:LEAST_CERTAIN]]
+        least, _ = least_certain(model, examples(opened, opened.test), picture)
+        digits = ", ".join(map(str, DIGITS))
         gallery(
             model,
-            items,
+            [*raw(model, sorted(recordings.rglob("*.aedat"))), *least[:LEAST_CERTAIN]],
             picture,
             out / MARK,
-            title="It says what it sees, and how sure it is",
-            about="Simulated recordings of moving digits that the network did not learn from",
-            order=f"one of each digit, then those of {len(unsure)} that it is least certain of",
+            title="Which digit is this, and how sure is the network?",
+            lead="An event camera takes no pictures: a pixel sends an event when it gets brighter or darker. A spiking "
+            f"neural network learned the digits {digits} from {len(opened.train)} simulated recordings, none of "
+            "them on this page. While a recording plays, you see its events, and how probable each digit is so far. "
+            "Choose another recording below. One of them is not a digit: watch what the network makes of it.",
+            order=f"one of each digit, one that is not a digit, then the least certain of {len(least)}",
             links=links,
         )
 
 
-def _what_next(out: Path, prepared: Path) -> list[tuple[str, str]]:
-    """What to do, and the command for it."""
-    program = _program()
-    run = out / "run"
-    todo = [
-        ("Ask the classifier about raw recordings", f"{program} predict {run} {out / 'recordings'}"),
-        ("Watch it answer while they play, as a page", f"{program} watch {run} {out / 'recordings'} --out watch.html"),
-        ("All figures of it", f"{program} evaluate {run} --data {prepared}"),
+def _next_commands(out: Path) -> list[tuple[str, str]]:
+    """What each command is for, and the command."""
+    run, recordings = out / "run", out / "recordings"
+    commands = [
+        ("Classify raw recordings", f"gemsnn predict {run} {recordings}"),
+        ("Write a page that plays them", f"gemsnn watch {run} {recordings} --out watch.html"),
+        ("Watch a live stream in a browser", f"gemsnn watch {run} {recordings / UNKNOWN} --live"),
         (
-            "Learn from recordings of your own, in folders named after their classes",
-            f"{program} data import folder MY_RECORDINGS --sensor 128 128 --out mine.h5\n"
-            f"  {program} train --data mine.h5 --out runs/mine",
+            "Train on your own recordings, in folders named after their classes",
+            "gemsnn data import folder MY_RECORDINGS --sensor 128 128 --out mine.h5\n"
+            "  gemsnn train --data mine.h5 --out runs/mine",
         ),
-        ("Everything else", f"{program} --help"),
+        ("See all commands", "gemsnn --help"),
     ]
-    activate = Path(program).with_name("activate")
-    if program != "gemsnn" and activate.exists():
-        todo.insert(0, ("Say gemsnn instead of its whole path", f"source {activate}"))
-    return todo
-
-
-def _program() -> str:
-    """How this program is called from where the user is."""
-    here, found = Path(sys.argv[0]).absolute(), shutil.which("gemsnn")
-    if here.name != "gemsnn" or (found and Path(found).absolute() == here):
-        return "gemsnn"
-    return str(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
+    activate = Path(sys.executable).with_name("activate")
+    if shutil.which("gemsnn") is None and activate.exists():
+        commands.insert(0, ("Activate the environment that contains gemsnn", f"source {os.path.relpath(activate)}"))
+    return commands

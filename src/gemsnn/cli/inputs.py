@@ -1,4 +1,4 @@
-"""What `evaluate` and `predict` are given to look at: recordings, folders of recordings, prepared files."""
+"""What commands take as data: recordings, folders of recordings, prepared files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemsnn.model.spike_list import SpikeList
 
 
 def read_inputs(model: Any, file: Path) -> tuple[NDArray[Any], list[str]]:
-    """(T, n_inputs) of a recording, binned as the model's training data were, and what there is to warn of."""
+    """(T, n_inputs) spikes of a recording, binned as the model's training data were, and the warnings."""
     from gemsnn.events import nmnist_preprocessing, read_recording
 
     size = model.preprocessing.sensor_size
@@ -32,24 +32,35 @@ def read_inputs(model: Any, file: Path) -> tuple[NDArray[Any], list[str]]:
     return inputs, messages
 
 
+def check_classes(model: Any, run: Path) -> None:
+    """Refuse a model that was trained on spike patterns where an answer is a class."""
+    if not model.classes:
+        raise DataError(
+            f"{run}: the model was trained on spike patterns, so it has no classes to answer with; "
+            f"`gemsnn evaluate {run} --data F.h5 --page patterns.html` draws the patterns that it produces"
+        )
+
+
 def check_recordings_fit(model: Any, run: Path) -> None:
+    """Refuse a model that does not know how events become inputs."""
     if model.preprocessing is None:
         raise DataError(
-            f"{run}: trained on arrays, not on recordings, so it cannot tell how to turn events into inputs"
+            f"{run}: the model was trained on arrays, not on recordings, so it does not know how to bin events; "
+            "give a prepared file with such arrays (gemsnn.events.write_prepared)"
         )
 
 
 def fitting(model: Any, data: Any) -> Any:
-    """The data of a prepared file as the model knows it; one that it was not made for is refused, with what differs."""
+    """The data of a prepared file, with the model's classes; data that do not fit are refused with what differs."""
     from gemsnn.training.relabelled import relabelled, with_inputs_of
 
     data = with_inputs_of(model, data)
     known = {str(label) for label in model.classes}
     if model.classes and data.classes:
-        if strange := [str(label) for label in data.classes if str(label) not in known]:
+        if new := [str(label) for label in data.classes if str(label) not in known]:
             raise DataError(
-                f"{data.path}: does not fit the model: class {strange[0]} is none of the model's, "
-                f"{', '.join(map(str, model.classes))}; teach it with `gemsnn train --from`, or leave it out"
+                f"{data.path}: does not fit the model: class {new[0]} is not one of its classes, "
+                f"{', '.join(map(str, model.classes))}; add it with `gemsnn train --from`, or leave it out"
             )
         return relabelled(data, model.classes)
     if model.network.n_visible != data.n_visible or model.classes or data.classes:
@@ -61,7 +72,7 @@ def fitting(model: Any, data: Any) -> Any:
 
 
 def prepared_examples(model: Any, file: Path) -> Iterator[tuple[str, str, NDArray[Any]]]:
-    """Place, name and (T, n_inputs) spikes of every example in a prepared file."""
+    """Position, name and (T, n_inputs) spikes of every example in a prepared file."""
     from gemsnn.events import open_prepared
 
     with open_prepared(file) as prepared:
@@ -73,7 +84,7 @@ def prepared_examples(model: Any, file: Path) -> Iterator[tuple[str, str, NDArra
 
 @contextmanager
 def evaluated_examples(model: Any, run: Path, data: Path, split: str) -> Iterator[tuple[Any, Any]]:
-    """Examples of a prepared file's split, with the file; or of a folder for each class, with None."""
+    """Examples of a prepared file's split, with the file; or of one folder per class, with None."""
     from gemsnn.events import open_prepared
 
     if data.is_dir():
@@ -84,22 +95,22 @@ def evaluated_examples(model: Any, run: Path, data: Path, split: str) -> Iterato
         prepared = fitting(model, opened)
         part = getattr(prepared, split)
         if not len(part):
-            raise DataError(f"{data}: the {split} split is empty, so there is nothing to evaluate on")
+            raise DataError(f"{data}: the {split} split is empty")
         yield part, prepared
 
 
 class FolderExamples:
-    """Recordings in one folder for each class, named as the model's classes are."""
+    """Recordings in one folder per class; folders have the names of the model's classes."""
 
     def __init__(self, model: Any, folder: Path) -> None:
         from gemsnn.events.recordings import recordings_in
 
         known = {str(label): index for index, label in enumerate(model.classes)}
         folders = sorted(path for path in folder.iterdir() if path.is_dir())
-        strange = [path.name for path in folders if path.name not in known]
-        if strange or not folders:
-            what = f"{', '.join(strange)} is none of them" if strange else "there is none"
-            raise DataError(f"{folder}: needs a folder for each class ({', '.join(known)}), but {what}")
+        new = [path.name for path in folders if path.name not in known]
+        if new or not folders:
+            problem = f"{', '.join(new)} is none of them" if new else "there is none"
+            raise DataError(f"{folder}: needs a folder for each class ({', '.join(known)}), but {problem}")
         files = [(file, known[path.name]) for path in folders for file in recordings_in(path)]
         self.inputs = [read_inputs(model, file)[0] for file, _ in files]
         self.names = tuple(str(file) for file, _ in files)

@@ -1,5 +1,6 @@
 """`gemsnn reproduce`: the paper's experiments, from data to a report page."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,54 +15,50 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    out: Annotated[Path, typer.Option("--out", help="Reproduction directory; made if not there.", file_okay=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder, created if missing.", file_okay=False)],
     data: Annotated[
-        Path | None, typer.Option("--data", help="Prepared file; without it, recordings are simulated.", dir_okay=False)
+        Path | None, typer.Option("--data", help="Prepared file. Default: simulated.", dir_okay=False)
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick/--full", help="A few minutes with a smaller network, or the paper's sizes.")
-    ] = False,
-    workers: Annotated[int | None, typer.Option(help="Processes; as many as cores, if not given.", min=1)] = None,
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Smaller networks, or the paper's sizes.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes. Default: one per core.", min=1)] = None,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="tcp://HOST:PORT", help="Spread the runs over a Dask cluster instead.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run on the Dask cluster at tcp://HOST:PORT instead of this machine."),
     ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(help="How many seeds: 0, 1, ...; three if quick, else five.", min=1)
-    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds. Default: 3 with --quick, else 5.", min=1)] = None,
     batch_size: Annotated[
-        int | None,
-        typer.Option(help="Examples learned from the same weights.", show_default="1, as in the paper", min=1),
+        int | None, typer.Option(help="Examples per update. Default: 1, as the paper.", min=1)
     ] = None,
     published_code: Annotated[
         bool,
         typer.Option(
             "--published-code",
-            help="As the first author's public code where it differs from the paper's text: initial weights and biases "
-            "from -0.1 to 0.1, synapses between read-out neurons, mean of log p for the log-likelihood.",
+            help="Follow the first author's public code where it differs from the paper's text: initial weights and "
+            "biases from -0.1 to 0.1, synapses between readout neurons, mean of log p for the log-likelihood.",
         ),
     ] = False,
     resplit: Annotated[
         bool | None,
         typer.Option(
             "--resplit/--no-resplit",
-            help="A split of its own for each seed; by default where the file's split was drawn at random.",
+            help="Draw a new split for each seed. Default: if the split of the file was drawn at random.",
         ),
     ] = None,
     report_only: Annotated[
-        bool, typer.Option("--report-only", help="Run nothing; write figures and report anew from results.json.")
+        bool, typer.Option("--report-only", help="Train nothing; write figures and report from results.json again.")
     ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="FIELD=VALUE",
-            help="Another value for a field of the protocol, e.g. --set compartments=[1,5]. May be repeated.",
+            help="Change a field of the protocol, e.g. --set epochs=10. May be repeated.",
         ),
     ] = None,
 ) -> None:
-    """Carry out the paper's experiments: train every K with every seed, draw the figures, judge the claims.
+    """Run the paper's experiments: train every K with every seed, draw the figures, judge the claims.
 
-    Ctrl-C saves; the same command goes on. Runs that are done are not repeated.
+    Ctrl-C saves; the same command resumes. Finished runs are not repeated.
 
     Example: gemsnn reproduce --quick --out demo
     """
@@ -71,7 +68,6 @@ def reproduce(
 
     from gemsnn.experiments import Protocol, carry_out, conclude, failures, own_folder, plan, rewrite
     from gemsnn.experiments.protocol import PUBLISHED_CODE
-    from gemsnn.experiments.reproduce import command_line
     from gemsnn.training.config import parse_assignment
 
     if report_only:
@@ -94,7 +90,7 @@ def reproduce(
                 out,
                 data,
                 resplit=resplit,
-                commands=[command_line(sys.argv[1:])],
+                commands=[shlex.join(["gemsnn", *sys.argv[1:]])],
                 advance=lambda: bar.advance(task),
             )
         say(
@@ -113,32 +109,24 @@ def reproduce(
 
 
 def _print_results(finished: "Finished") -> None:
-    from rich.table import Table
-
     from gemsnn.experiments.protocol import DecodedBy
 
     results = finished.results
-    table = Table(title="Test set, iteration chosen on validation, 95 % intervals over seeds", title_justify="left")
-    few = results.protocol.few_compartments
-    for column in ("K", "log-likelihood", "accuracy, %", f"ECE with K^I = {few}", "accuracy by likelihood, %"):
-        table.add_column(column, justify="right")
+    shown = {
+        "log-likelihood": ("log_likelihood", DecodedBy.VOTE, 1, 2),
+        "accuracy, %": ("accuracy", DecodedBy.VOTE, 100, 1),
+        f"ECE with K^I = {results.protocol.few_compartments}": ("ece", DecodedBy.FEW, 1, 3),
+        "accuracy by likelihood, %": ("accuracy", DecodedBy.LIKELIHOOD, 100, 1),
+    }
+    rows = []
     for K in results.compartments:
-        cells = []
-        shown = [
-            ("log_likelihood", DecodedBy.VOTE, 1, 2),
-            ("accuracy", DecodedBy.VOTE, 100, 1),
-            ("ece", DecodedBy.FEW, 1, 3),
-            ("accuracy", DecodedBy.LIKELIHOOD, 100, 1),
+        cells = [
+            plus_minus(results.estimate(K, metric, "chosen_on_validation", decoder), factor, digits)
+            for metric, decoder, factor, digits in shown.values()
         ]
-        for metric, decoder, factor, digits in shown:
-            value = results.estimate(K, metric, "chosen_on_validation", decoder)
-            cells.append(plus_minus(value, factor, digits))
-        table.add_row(str(K), *cells)
-    print_table(table)
-    table = Table(title="The paper's claims", title_justify="left")
-    for column in ("claim", "verdict", "effect"):
-        table.add_column(column)
-    for claim in finished.claims:
-        table.add_row(claim.name, claim.verdict, with_interval(claim.evidence[0].estimate))
-    print_table(table)
+        rows.append([str(K), *cells])
+    print_table(["K", *shown], rows, "Test set, iteration chosen on validation, 95 % intervals over seeds")
+    head = ("claim", "verdict", "effect")
+    rows = [[claim.name, claim.verdict, with_interval(claim.evidence[0].estimate)] for claim in finished.claims]
+    print_table(head, rows, "The paper's claims", left=head)
     say(f"Report: {finished.report}")

@@ -1,4 +1,4 @@
-"""`gemsnn stream`: answers while a recording goes on."""
+"""`gemsnn stream`: answers while events arrive."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from gemsnn.cli.evaluate import Compartments, DecoderOption, Run, SetSize, Which, load, stopping_rule
-from gemsnn.cli.output import say, warnings_as_lines
+from gemsnn.cli.output import Json, say, warnings_as_lines
 from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError
 
-IDLE = 0.25  # seconds without datagrams after which it is asked whether anything is in sight
+IDLE = 0.25  # seconds without datagrams after which a recording may be over
 
 
 def stream(
@@ -30,63 +30,61 @@ def stream(
     decoder: DecoderOption = None,
     model: Which = None,
     stop: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Be content with an answer of this confidence, and go on.")
+        float | None, typer.Option(min=0, max=1, help="Stop at the first answer with at least this confidence.")
     ] = None,
     set_size: SetSize = 1,
-    speed: Annotated[
-        float, typer.Option(min=0, help="Of playing back: 1 is real time, 2 twice as fast; 0 as fast as possible.")
-    ] = 1.0,
-    binary: Annotated[
-        bool, typer.Option("--binary", help="Standard input holds events of 13 bytes, not lines t,x,y,p.")
-    ] = False,
-    patience_ms: Annotated[
-        float, typer.Option(min=0, help="How much later than a step's end an event may come, if not in order of time.")
-    ] = 0.0,
+    speed: Annotated[float, typer.Option(min=0, help="Playback speed: 1 is real time, 0 as fast as possible.")] = 1.0,
+    binary: Annotated[bool, typer.Option("--binary", help="Standard input has events of 13 bytes, not lines.")] = False,
+    patience_ms: Annotated[float, typer.Option(min=0, help="How late events may arrive, in ms.")] = 0.0,
     endless: Annotated[
-        bool, typer.Option("--endless", help="Do not end a recording after the steps that the model was trained on.")
+        bool, typer.Option("--endless", help="Do not end a recording after the number of steps of the training data.")
     ] = False,
-    brief: Annotated[
-        bool, typer.Option("--brief", help="Print an answer only when the class changes, and the last one.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per answer.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Print only new answers, and the last one.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Answers while a recording goes on: one after each time step, as events come.
+    """Answer after every time step while events arrive, or while a recording is played back.
 
-    Events from standard input are lines t,x,y,p (time in microseconds), or with columns that can be recognised; an
-    empty line ends a recording, and so does time that jumps back. Of a camera, or one recording after the other, what
-    is left of a recording after a stop is passed over, and nothing is answered while nothing is in sight. A recording
-    that is played back gives, at its end, the answer of gemsnn predict. Ctrl-C ends the stream.
+    Standard input has one event per line, t,x,y,p with time in microseconds, or with columns named in the first line.
+    An empty line ends a recording, as does time that goes backwards. After a stop, the rest of that recording is
+    skipped; while nothing moves, there are no answers. A recording that is played back ends with the answer of
+    `gemsnn predict`. Ctrl-C ends the stream.
 
     Example: gemsnn stream runs/first recordings/recording.aedat --speed 0 --stop 0.9
     """
-    from gemsnn.cli.inputs import check_recordings_fit
+    from gemsnn.cli.inputs import check_classes, check_recordings_fit
 
-    trained, how = load(run, model, decoder, compartments)
+    trained, readout = load(run, model, decoder, compartments)
+    check_classes(trained, run)
     check_recordings_fit(trained, run)
-    with ExitStack() as open_things, warnings_as_lines():
-        coming, key, live_source = open_source(trained, source, speed, binary, open_things)
-        enough = stopping_rule(trained, how, set_size) if stop is None else stop
+    with ExitStack() as opened, warnings_as_lines():
+        events, key, several = open_source(trained, source, speed, binary, opened)
+        rule = stopping_rule(trained, readout, set_size) if stop is None else stop
         live = trained.stream(
-            how.kind, how.compartments, stop=enough, key=key, patience_us=round(patience_ms * 1000), endless=endless
-        )  # fmt: skip
-        say(
-            f"{run}: {how.name} decoder, {counted(how.compartments, 'compartment')}; {_told(source, coming)}",
-            error=True,
+            readout.kind,
+            readout.compartments,
+            stop=rule,
+            key=key,
+            patience_us=round(patience_ms * 1000),
+            endless=endless,
         )
-        open_things.enter_context(_without_garbage_collection())
+        compartments_used = counted(readout.compartments, "compartment")
+        say(f"{run}: {readout.name} decoder, {compartments_used}; {_described(source, events)}", error=True)
+        if not as_json:
+            say(f"{'':>4} {'step':>6} {'time':>10}    class and confidence", error=True)
+        opened.enter_context(_without_garbage_collection())
         try:
-            _print_answers(live, coming, live_source, brief, as_json)
+            _print_answers(live, events, several, brief, as_json)
         except KeyboardInterrupt:
             say("interrupted", error=True)
             raise typer.Exit(130) from None
         finally:
-            _complain(live, coming)
+            _report_losses(live, events)
 
 
 def open_source(
-    model: Any, source: str, speed: float, binary: bool, open_things: ExitStack
+    model: Any, source: str, speed: float, binary: bool, opened: ExitStack
 ) -> tuple[Iterable[Any], int, bool]:
-    """What yields events, the key of the first recording's draws, and whether recordings follow one another."""
+    """An iterable of events, the key of the first recording's draws, and whether there are several recordings."""
     from gemsnn.events import read_recording
     from gemsnn.events.container import is_prepared
     from gemsnn.events.sources import UdpSource, from_bytes, from_text, play
@@ -98,26 +96,26 @@ def open_source(
         host, _, port = source.removeprefix("udp:").rpartition(":")
         if not port.isdecimal():
             raise ConfigError(f"{source}: give the port to listen on, as in udp:7777 or udp:127.0.0.1:7777")
-        where = {"host": host.strip("[]")} if host else {}
+        address = {"host": host.strip("[]")} if host else {}
         size = model.preprocessing.sensor_size
-        return open_things.enter_context(UdpSource(int(port), **where, sensor_size=size, idle=IDLE)), 0, True
+        return opened.enter_context(UdpSource(int(port), **address, sensor_size=size, idle=IDLE)), 0, True
     if is_prepared(Path(source)):
-        raise ConfigError(f"{source}: a prepared file holds time steps, not events; gemsnn predict takes it")
+        raise ConfigError(f"{source}: a prepared file contains time steps, not events; use gemsnn predict")
     events = read_recording(source)
     key = recording_key(model.bin(events, source))  # that of gemsnn predict
     return play(events, speed or None), key, False
 
 
-def _told(source: str, coming: Any) -> str:
+def _described(source: str, events: Any) -> str:
     if source == "-":
-        waiting = " (one line t,x,y,p per event)" if sys.stdin.isatty() else ""
-        return f"events from standard input{waiting}"
-    return f"listening on UDP port {coming.port}" if source.startswith("udp:") else f"playing {source}"
+        hint = " (one line t,x,y,p per event)" if sys.stdin.isatty() else ""
+        return f"events from standard input{hint}"
+    return f"listening on UDP port {events.port}" if source.startswith("udp:") else f"playing {source}"
 
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """The stream makes no reference cycles; looking for some would only interrupt it."""
+    """The loop creates no reference cycles, and a collection would delay answers by milliseconds."""
     import gc
 
     was_enabled = gc.isenabled()
@@ -132,17 +130,17 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _print_answers(live: Any, coming: Iterable[Any], again: bool, brief: bool, as_json: bool) -> None:
-    first, before = live.key, None
-    for answer in live.follow(coming, again=again):
+def _print_answers(live: Any, events: Iterable[Any], several: bool, brief: bool, as_json: bool) -> None:
+    first, previous = live.key, None
+    for answer in live.follow(events, again=several):
         last, recording = answer.ended or answer.stop, live.key - first
-        if not brief or last or answer.nothing or answer.label != before:
+        if not brief or last or answer.nothing or answer.label != previous:
             line = _as_json(live, recording, answer) if as_json else _as_text(recording, answer)
             typer.echo(line)
             sys.stdout.flush()
-        if answer.stop and not again:
+        if answer.stop and not several:
             return
-        before = None if last else answer.label
+        previous = None if last else answer.label
 
 
 def _as_text(recording: int, answer: Any) -> str:
@@ -161,7 +159,7 @@ def _as_text(recording: int, answer: Any) -> str:
 def _as_json(live: Any, recording: int, answer: Any) -> str:
     if answer.nothing:
         return json.dumps({"recording": None, "time_us": answer.time_us, "class": None, "nothing": True})
-    told: dict[str, Any] = {
+    line: dict[str, Any] = {
         "recording": recording,
         "step": answer.step,
         "time_us": answer.time_us,
@@ -174,17 +172,16 @@ def _as_json(live: Any, recording: int, answer: Any) -> str:
         "usual": answer.usual,
     }
     if answer.usual is not None:
-        told["unusual"] = answer.unusual
+        line["unusual"] = answer.unusual
     if answer.labels is not None:
-        told["set"] = list(answer.labels)
-    return json.dumps(told)
+        line["set"] = list(answer.labels)
+    return json.dumps(line)
 
 
-def _complain(live: Any, coming: Any) -> None:
-    """What got lost on the way."""
+def _report_losses(live: Any, events: Any) -> None:
     if live.late:
-        say(f"warning: {live.late} events came too late, and were left out: see --patience-ms", error=True)
-    if getattr(coming, "lost", 0):
-        say(f"warning: {coming.lost} datagrams were lost", error=True)
-    if getattr(coming, "refused", 0):
-        say(f"warning: {coming.refused} datagrams were malformed, and left out", error=True)
+        say(f"warning: {counted(live.late, 'event')} came too late: see --patience-ms", error=True)
+    if getattr(events, "lost", 0):
+        say(f"warning: {counted(events.lost, 'datagram')} lost", error=True)
+    if getattr(events, "refused", 0):
+        say(f"warning: {counted(events.refused, 'malformed datagram')} skipped", error=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gemsnn.training import FromModel, RunDirectory, Trainer
 
 DECODER_HELP = "Decoder: vote, likelihood, or per-step (the likelihood averaged over steps)."
-_FROM = "Fine-tuning"
+_FROM = "Start from a trained model"
 _SETTINGS = {
     "Network and rule": (
         Setting("--hidden", "n_hidden", int),
@@ -31,8 +31,8 @@ _SETTINGS = {
             "--objective",
             "objective",
             str,
-            "What the network learns for: likelihood, or van-rossum, the distance from the target spikes (after a "
-            "third of the run for likelihood). Default: likelihood.",
+            "Training objective: likelihood, or van-rossum, the distance from the target spikes (after a third of the "
+            "run with likelihood). Default: likelihood.",
         ),
         Setting("--decoder", "decoder", str, f"{DECODER_HELP} Default: per-step."),
         Setting("--inference-compartments", "inference_compartments", int),
@@ -52,12 +52,8 @@ _SETTINGS = {
 @with_settings("gemsnn.training:TrainingConfig", _SETTINGS)
 def train(
     out: Annotated[Path, typer.Option("--out", help="Run directory, created if missing.", file_okay=False)],
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Prepared file, from `gemsnn data`. Not needed with --resume.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the run in --out, or start it if there is none.")
-    ] = False,
+    data: Annotated[Path | None, typer.Option("--data", help="Prepared file. Not needed with --resume.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in --out, or start one.")] = False,
     config: Annotated[
         Path | None, typer.Option("--config", help="TOML file of settings; options take precedence.", dir_okay=False)
     ] = None,
@@ -77,37 +73,23 @@ def train(
         typer.Option(
             "--from",
             metavar="RUN",
-            help="Start from a trained model (run directory or .safetensors file) and its settings; without --data, on "
-            "its own data.",
+            help="Start from this run or model file, with its settings; without --data, with its data, too. The "
+            "options below need it.",
             rich_help_panel=_FROM,
         ),
     ] = None,
     replay: Annotated[
         Path | None,
-        typer.Option(
-            metavar="F.h5",
-            help="With --from: mix in training recordings of this file, so that the model does not forget them.",
-            rich_help_panel=_FROM,
-        ),
+        typer.Option(metavar="F.h5", help="Replay recordings of this file against forgetting.", rich_help_panel=_FROM),
     ] = None,
     replay_share: Annotated[
-        float | None, typer.Option(help="Fraction of replayed recordings. Default: 0.5.", rich_help_panel=_FROM)
+        float | None, typer.Option(help="Fraction of such recordings. Default: 0.5.", rich_help_panel=_FROM)
     ] = None,
     rename: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OLD=NEW",
-            help="With --from: rename a class of the model. May be repeated.",
-            rich_help_panel=_FROM,
-        ),
+        list[str] | None, typer.Option(metavar="OLD=NEW", help="Rename a class (repeatable).", rich_help_panel=_FROM)
     ] = None,
     drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CLASS",
-            help="With --from: remove a class of the model. May be repeated.",
-            rich_help_panel=_FROM,
-        ),
+        list[str] | None, typer.Option(metavar="CLASS", help="Remove a class (repeatable).", rich_help_panel=_FROM)
     ] = None,
     **chosen: Any,
 ) -> None:
@@ -135,11 +117,11 @@ def train(
         from_model = _start(opened, config, start, replay, replay_share, rename or [], drop or [])
         known: Path | None = None
         if config is not None:
-            what, known = read_config(config, preset, **given)
+            chosen_config, known = read_config(config, preset, **given)
         elif from_model is None or preset is not None:
-            what = TrainingConfig.of(preset, given)
+            chosen_config = TrainingConfig.of(preset, given)
         else:
-            what = from_model.config(**given)
+            chosen_config = from_model.config(**given)
             own = Path(from_model.model.path or "").parent / "config.toml"  # of the run that the model is from
             known = read_config(own)[1] if own.exists() else None
         if (path := data or known) is None:
@@ -149,18 +131,18 @@ def train(
             from gemsnn.training.display import display
             from gemsnn.training.tensorboard import TensorBoard
 
-            _print_beginning(run, trainer, from_model, measured=what.rule.learning_rate is None)
-            watching: list[Any] = [opened.enter_context(display(Console(emoji=False), trainer))]
+            _print_start(run, trainer, from_model, measured=chosen_config.rule.learning_rate is None)
+            observing: list[Any] = [opened.enter_context(display(Console(emoji=False), trainer))]
             if tensorboard:
-                watching.append(TensorBoard(run))
-                opened.callback(watching[-1].close)
-            return watching
+                observing.append(TensorBoard(run))
+                opened.callback(observing[-1].close)
+            return observing
 
         stop = opened.enter_context(StopSignals())
         opened.enter_context(warnings_as_lines())
         prepared = opened.enter_context(open_prepared(path))
         outcome = train_in_directory(
-            what, prepared, out, resume=resume, from_model=from_model, observers=observers, stop=stop
+            chosen_config, prepared, out, resume=resume, from_model=from_model, observers=observers, stop=stop
         )
     if outcome.status == "interrupted":
         position, total = outcome.trainer.position, outcome.trainer.total
@@ -180,7 +162,7 @@ def _start(
     rename: list[str],
     drop: list[str],
 ) -> "FromModel | None":
-    """The model to start from, of the options or else of the file of settings."""
+    """The model to start from, given by the options or else by the file of settings."""
     from gemsnn.events import open_prepared
     from gemsnn.training import FromModel, RunDirectory, load_model
     from gemsnn.training.config import read_from_model
@@ -203,7 +185,7 @@ def _start(
     return FromModel(load_model(file), names, drop, old, replay_share)
 
 
-def _print_beginning(run: "RunDirectory", trainer: "Trainer", start: "FromModel | None", measured: bool) -> None:
+def _print_start(run: "RunDirectory", trainer: "Trainer", start: "FromModel | None", measured: bool) -> None:
     from gemsnn.training.config import rule_table
     from gemsnn.training.partition import groups_of
 
@@ -218,13 +200,13 @@ def _print_beginning(run: "RunDirectory", trainer: "Trainer", start: "FromModel 
     if groups is not None:
         say(f"validation: {counted(len(set(groups[parts.validation])), 'held-out group')}")
     if start is not None:
-        say(_begins(start, trainer))
+        say(_described(start, trainer))
     if trainer.position:
         say(f"resuming at example {trainer.position} of {trainer.total}")
 
 
-def _begins(start: "FromModel", trainer: "Trainer") -> str:
-    """Where a run begins that goes on from a model."""
+def _described(start: "FromModel", trainer: "Trainer") -> str:
+    """What a run takes over from the model that it starts from."""
     from gemsnn.training.replay import Replay
 
     before, now = [str(label) for label in start.model.classes], [str(label) for label in trainer.data.classes]
@@ -244,8 +226,6 @@ def _begins(start: "FromModel", trainer: "Trainer") -> str:
 
 
 def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
-    from rich.table import Column, Table
-
     from gemsnn.training.choice import is_the_last
 
     progress = trainer.state.progress
@@ -256,31 +236,27 @@ def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None
         "by likelihood only": progress.likelihood_trained,
     }
     records = {name: record for name, record in models.items() if record is not None}
-    table = Table("", *(Column(name, justify="right") for name in records))
-    table.add_row("examples learned", *(str(record["position"]) for record in records.values()))
-    rows = (
+    figures = (
         ("accuracy", "accuracy", "{:.1%}"),
         ("log_likelihood", "log-likelihood", "{:.2f}"),
         ("ece", f"ECE ({trainer.evaluations.n_bins} bins)", "{:.3f}"),
         ("nll", "NLL of the class", "{:.3f}"),
         ("brier", "Brier score", "{:.3f}"),
         ("van_rossum", "van Rossum distance", "{:.3f}"),
-        ("over_silence", "squared, over silence's", "{}"),
+        ("over_silence", "van Rossum distance / silence's, squared", "{}"),
         ("visible_spikes_per_step", "visible spikes per step", "{:.2f}"),
         ("target_spikes_per_step", "target spikes per step", "{:.2f}"),
         ("hidden_spikes_per_step", "hidden spikes per step", "{:.1f}"),
     )
+    rows = [["examples learned", *(str(record["position"]) for record in records.values())]]
     for split in ("validation", "test"):
-        if not any(record[split] for record in records.values()):
-            continue
-        table.add_section()
-        measured = [
-            row for row in rows if any(record[split] and row[0] in record[split] for record in records.values())
-        ]
+        parts = [record[split] or {} for record in records.values()]
+        measured = [figure for figure in figures if any(figure[0] in part for part in parts)]
+        rows += [[]] if measured else []
         for key, name, form in measured[: 2 if split == "validation" else None]:
-            figures = (form.format(_shown(record[split][key])) if record[split] else "" for record in records.values())
-            table.add_row(f"{split}: {name}", *figures)
-    print_table(table, f"{run.path}: {status} after {trainer.position} examples")
+            cells = (form.format(_text(part[key])) if part else "" for part in parts)
+            rows.append([f"{split}: {name}", *cells])
+    print_table(["", *records], rows, f"{run.path}: {status} after {trainer.position} examples", left=("",))
     if is_the_last(progress.best and progress.best["validation"], trainer.evaluations.select_by):
         held_out = counted(len(trainer.partition.validation), "validation example")
         say(f"Only {held_out}: the last model is kept (--set select_by=accuracy selects by accuracy).")
@@ -291,8 +267,8 @@ def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None
     say(f"Models: {', '.join(p.name for p in sorted(run.path.glob('*.safetensors')))} in {run.path}")
 
 
-def _shown(figure: Any) -> Any:
-    """A figure, or several by their time constants."""
+def _text(figure: Any) -> Any:
+    """A figure; a table of figures by time constant as text."""
     if not isinstance(figure, dict):
         return figure
     return ", ".join("-" if value is None else f"{value:.2f} (tau {name})" for name, value in figure.items())

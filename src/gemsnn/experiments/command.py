@@ -1,4 +1,4 @@
-"""A sweep as a command: one at a time in a folder of its own, watched, and saved when it is stopped."""
+"""Sweeps as a command runs them: in a folder of their own, with progress on a console, saved when stopped."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ FILES = frozenset({LOCK, "report.html", "results.json", "stop", "workers.log"})
 def own_folder(
     out: Path, folders: frozenset[str] = FOLDERS, files: frozenset[str] = FILES, mark: str = "results.json"
 ) -> Iterator[None]:
-    """Make the folder if it is not there, and keep others out of it; one that holds something else is refused.
+    """Create and lock a folder; one with other content is refused.
 
-    ``folders`` and ``files`` are what is kept there; where ``mark`` is among it, the folder is ours whatever else is.
+    ``folders`` and ``files`` are its usual content. A folder with the file ``mark`` is accepted whatever else it holds.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
-        there = {path.name: path.is_dir() for path in out.iterdir() if not path.name.startswith(".")}
+        content = {path.name: path.is_dir() for path in out.iterdir() if not path.name.startswith(".")}
     except OSError as error:
-        raise ConfigError(f"--out {out}: cannot be made or read: {error.strerror or error}") from None
-    strangers = sorted(set(there) - folders - files)
-    if strangers and mark not in there:
+        raise ConfigError(f"--out {out}: cannot be created or read: {error.strerror or error}") from None
+    others = sorted(set(content) - folders - files)
+    if others and mark not in content:
         raise ConfigError(
-            f"--out {out}: holds something else already ({', '.join(strangers[:3])}{', ...' * (len(strangers) > 3)}); "
+            f"--out {out}: holds something else already ({', '.join(others[:3])}{', ...' * (len(others) > 3)}); "
             "choose a new or empty folder"
         )
-    for name, is_folder in there.items():
+    for name, is_folder in content.items():
         if (is_folder and name in files) or (not is_folder and name in folders):
             kinds = ("folder", "file") if is_folder else ("file", "folder")
             raise ConfigError(f"{out / name}: is a {kinds[0]} where a {kinds[1]} of this name is kept; move it away")
@@ -49,9 +49,9 @@ def own_folder(
 def carry_out(
     runs: Sequence[Work], console: Console, *, workers: int | None = None, scheduler: str | None = None
 ) -> list[Ended]:
-    """Do what is not done, in processes of this machine (as many as cores, if not said) or on a Dask cluster.
+    """Do what is not done, in processes on this machine (by default one per core) or on a Dask cluster.
 
-    Ctrl-C and SIGTERM save everything and end the program, with their usual exit code.
+    Ctrl-C and SIGTERM save everything and end the program with their usual exit codes.
     """
 
     def say(line: str) -> None:
@@ -62,13 +62,13 @@ def carry_out(
         ended = sweep(runs, execute, console, stop)
     if any(end.status == "interrupted" for end in ended):
         count = sum(end.status == "done" for end in ended)
-        say(f"Stopped with {count} of {len(ended)} runs done; all is saved. Go on with the same command.")
+        say(f"Stopped with {count} of {len(ended)} runs done; all is saved. The same command resumes.")
         raise SystemExit(stop.exit_code or 130)
     return ended
 
 
 def failures(ended: Sequence[Ended]) -> list[str]:
-    """What went wrong, once for all runs in which the same did."""
+    """One message per distinct error, with the names of the runs that failed with it."""
     names: dict[str, list[str]] = {}
     for end in ended:
         if end.status == "failed":

@@ -1,4 +1,4 @@
-"""The data of a reproduction: the file given, the simulator's, or a split of its own for each seed."""
+"""The data of a reproduction: a given file, simulated recordings, or another split for each seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemsnn.experiments.protocol import Protocol
 
 
 def simulated_file(folder: Path, protocol: Protocol, advance: Callable[[], None] = lambda: None) -> Path:
-    """The simulator's prepared file for a protocol, made if it is not there."""
+    """The prepared file with a protocol's simulated recordings, created if missing."""
     n_train, n_test = protocol.per_class
     digits = "".join(map(str, protocol.digits))
     path = folder / f"simulated-{digits}-{n_train}+{n_test}-seed{protocol.data_seed}.h5"
@@ -29,13 +29,13 @@ def simulated_file(folder: Path, protocol: Protocol, advance: Callable[[], None]
 
 
 def needs_resplit(data: PreparedData) -> bool:
-    """Whether the file's own split was drawn at random, so that one split is as good as another."""
+    """Whether the file's split was drawn at random, or is missing."""
     split = data.attributes.get("split")
     return not len(data.test) or (isinstance(split, dict) and split.get("kind") == "stratified")
 
 
 def check_usable(data: PreparedData) -> None:
-    """Refuse what cannot be reproduced on."""
+    """Refuse data with fewer than two classes, or without examples of a class in a split."""
     if len(data.classes) < 2:
         raise DataError(f"{data.path}: only one class; at least two are needed")
     for split in data.splits:
@@ -48,10 +48,7 @@ def check_usable(data: PreparedData) -> None:
 
 
 def resplit_files(path: Path, folder: Path, seeds: Sequence[int], test_fraction: float) -> dict[int, Path]:
-    """For each seed a prepared file with the same examples and a stratified split of its own; made where missing.
-
-    Ordinary files, so that each run stays an ordinary run that every command understands.
-    """
+    """For each seed, a prepared file with the same examples and another stratified split, created if missing."""
     folder.mkdir(parents=True, exist_ok=True)
     remove_partial_files(folder)
     made = {}

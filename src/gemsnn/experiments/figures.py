@@ -1,4 +1,4 @@
-"""The figures of a reproduction: panels that draw on given axes, for files and for the report page."""
+"""The figures of a reproduction, as panels for files and for the report page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gemsnn.plot.panels import Panel
 SMALL = (3.4, 3.3)  # inches
 
 Value = Callable[[int], Estimate]
-"""Of the runs with K compartments."""
+"""An estimate from the runs with K compartments."""
 
 
 def all_figures(results: Results) -> dict[str, list[Panel]]:
@@ -73,7 +73,7 @@ def costs(results: Results) -> Panel:
 
 
 def curve(results: Results, metric: str, decoder: DecodedBy) -> Panel:
-    """A test figure against processed time samples, for two K: a part of the paper's Figure 4."""
+    """A test figure against processed time samples, for two K: one panel of the paper's Figure 4."""
 
     def draw(axes: Axes) -> None:
         of_K = {K: results.curve(K, metric, decoder) for K in results.protocol.curves if results.of(K)}
@@ -83,7 +83,7 @@ def curve(results: Results, metric: str, decoder: DecodedBy) -> Panel:
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.xaxis.set_minor_locator(NullLocator())
-        if metric == "log_likelihood":  # it begins in the hundreds, and what matters happens near 0
+        if metric == "log_likelihood":  # it starts in the hundreds; the differences that matter are near 0
             axes.set_yscale("symlog", linthresh=1)
             axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=1, subs=[1, 2, 5]))
             axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
@@ -93,18 +93,18 @@ def curve(results: Results, metric: str, decoder: DecodedBy) -> Panel:
 
 
 def choices(results: Results, metric: str) -> Panel:
-    """A test figure of the vote against K, for each way to choose the iteration."""
+    """A test figure of the vote against K, for each choice of the iteration."""
     names: dict[str, Choice] = {
         "best on test": "best_on_test",
         "chosen on validation": "chosen_on_validation",
         "last": "final",
     }
     lines = {name: partial(results.estimate, metric=metric, choice=choice) for name, choice in names.items()}
-    return _against_K(results, metric, lines, f"Test {TITLES[metric]} against K for each way to choose the iteration")
+    return _against_K(results, metric, lines, f"Test {TITLES[metric]} against K for each choice of the iteration")
 
 
 def decoders(results: Results, metric: str) -> Panel:
-    """A test figure against K, for each way to read out, at the iteration chosen on validation."""
+    """A test figure against K for each decoder, at the iteration chosen on validation."""
     choice: Choice = "chosen_on_validation"
     lines = {
         _name(results, decoder): partial(results.estimate, metric=metric, choice=choice, decoder=decoder)
@@ -114,7 +114,7 @@ def decoders(results: Results, metric: str) -> Panel:
 
 
 def reliability(results: Results, K: int, decoder: DecodedBy, choice: Choice) -> Panel:
-    """Accuracy against confidence, bin by bin, the seeds' test predictions put together."""
+    """Accuracy against confidence, for the test predictions of all seeds together."""
 
     def draw(axes: Axes) -> None:
         counts, confidence, accuracy = pooled_reliability(results, K, decoder, choice)
@@ -146,7 +146,7 @@ def _name(results: Results, decoder: DecodedBy) -> str:
 
 
 def _line(at: Sequence[float], estimates: Sequence[Estimate]) -> plot.Curve:
-    """Means, with their intervals as shades."""
+    """Means, with their intervals as shaded areas."""
     low = [e.mean if e.low is None else e.low for e in estimates]
     high = [e.mean if e.high is None else e.high for e in estimates]
     return plot.Curve(at, [e.mean for e in estimates], low, high)
@@ -172,7 +172,7 @@ def _scale(axes: Axes, Ks: Sequence[int]) -> None:
 
 
 def _two(axes: Axes, Ks: Sequence[int], values: Sequence[Value], names: Sequence[str], colours: Sequence[str]) -> Axes:
-    """Two figures against K, the first solid with its axis on the left, the other dashed with its own on the right."""
+    """Two figures against K: one solid, with its axis on the left; one dashed, with its axis on the right."""
     other = axes.twinx()
     other.spines["right"].set_visible(True)
     other.grid(False)

@@ -1,6 +1,6 @@
-"""The protocol of the reproduction, fixed before anything is run: what is trained, measured and concluded.
+"""The protocol of the reproduction, fixed before any run: what is trained, measured and concluded.
 
-It follows section 4 of the paper; what the paper leaves open is settled here, and every report prints it.
+It follows section 4 of the paper, and settles what the paper leaves open. Every report prints it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Positive = Annotated[int, Field(ge=1)]
 
 
 class DecodedBy(StrEnum):
-    """The ways in which every network of the protocol is read out."""
+    """The decoders with which every network of the protocol is evaluated."""
 
     VOTE = "vote"
     """The vote with K^I = K."""
@@ -32,48 +32,48 @@ class DecodedBy(StrEnum):
 
 
 class Protocol(BaseModel):
-    """Everything that decides the results of a reproduction, given the data."""
+    """Everything that determines the results of a reproduction, given the data."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     name: str = "full"
-    """What the page calls it."""
+    """Name on the page."""
 
     # ---- what is trained
     compartments: tuple[Positive, ...] = (1, 2, 5, 10, 20)
-    """K: compartments while learning."""
+    """K: compartments during training."""
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = (0, 1, 2, 3, 4)
-    """One run for each seed and K; a seed decides initial weights, hold-out, order of the examples, and every spike."""
+    """One run for each seed and K; a seed determines initial weights, hold-out, order of examples, and every spike."""
     n_hidden: int = Field(default=200, ge=1)
     """Hidden neurons."""
     learning_rate: float = Field(default=1e-3, gt=0)
-    """Step size eta."""
+    """Learning rate eta."""
     kappa: float = Field(default=0.9, gt=0, le=1)
     """Memory of the log-weights."""
     gamma: float = Field(default=0.9, gt=0, le=1)
     """Memory of the eligibility."""
     visible_memory: bool = True
-    """Whether the read-out neurons remember their own spikes, as all neurons of the paper do."""
+    """Whether the readout neurons have memory of their own spikes, as all neurons of the paper."""
     lateral_outputs: bool = False
-    """Whether the read-out neurons feed each other; those of the paper do not."""
+    """Whether there are synapses between the readout neurons; not in the paper."""
     initial_uniform: float | None = Field(default=None, gt=0)
-    """Draw all initial weights and biases from - to + this; if not given, as ``Network.init`` does."""
+    """Draw all initial weights and biases between minus and plus this value. Default: as ``Network.init``."""
     epochs: int = Field(default=3, ge=1)
     """Passes over the training examples."""
     batch_size: int = Field(default=1, ge=1, le=1024)
-    """Examples learned from the same weights; the paper learns one after the other."""
+    """Examples per update of the weights; 1 in the paper."""
     validation_fraction: float = Field(default=0.1, gt=0, lt=1)
-    """Share of the training examples held out to choose a model honestly."""
+    """Fraction of the training examples held out to choose the iteration."""
 
     # ---- what is measured
     evaluation_points: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (
         1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0,
     )  # fmt: skip
-    """Shares of the run after which the network is evaluated on validation and test examples."""
+    """Fractions of the run after which the network is evaluated on validation and test examples."""
     realisations: Positive = 20
-    """Realisations of the hidden neurons behind a log-likelihood, and behind the likelihood decoder."""
+    """Realisations of the hidden neurons for a log-likelihood, and for the likelihood decoder."""
     likelihood_mean: Literal["probability", "log-probability"] = "probability"
-    """What is averaged over the realisations to give a log-likelihood."""
+    """What is averaged over the realisations for a log-likelihood."""
     few_compartments: Positive = 2
     """K^I of the paper's Figure 4."""
     curves: tuple[Positive, Positive] = (1, 20)
@@ -83,15 +83,15 @@ class Protocol(BaseModel):
 
     # ---- how it is concluded
     confidence: float = Field(default=0.95, gt=0, lt=1)
-    """Of the intervals: Student's t over seeds, paired over seeds wherever two K are compared."""
+    """Of the intervals: Student's t over seeds, paired over seeds when two K are compared."""
     margin_log_likelihood: float = Field(default=0.5, gt=0)
-    """A smaller rise, in nats per sequence, is not worth the name."""
+    """A smaller rise, in nats per sequence, is not relevant."""
     margin_accuracy: float = Field(default=0.01, gt=0)
     """The same for accuracy."""
     margin_ece: float = Field(default=0.01, gt=0)
     """The same for the calibration error."""
     margin_exponent: float = Field(default=0.1, gt=0)
-    """Growth as K^a counts as linear for a within so much of 1."""
+    """Growth as K^a counts as linear if a is within this distance of 1."""
 
     # ---- data, where no file is given
     digits: tuple[Annotated[int, Field(ge=0, le=9)], ...] = (0, 1, 2)
@@ -101,7 +101,7 @@ class Protocol(BaseModel):
     data_seed: int = Field(default=0, ge=0)
     """Seed of the simulator."""
     resplit_test_fraction: float = Field(default=0.3, gt=0, lt=1)
-    """Test share where each seed draws its own split (data without an official test set)."""
+    """Test fraction if each seed draws its own split (data without an official test set)."""
 
     @model_validator(mode="after")
     def _check(self) -> Protocol:
@@ -117,7 +117,7 @@ class Protocol(BaseModel):
 
     @classmethod
     def make(cls, preset: Literal["quick", "full"] = "full", /, **changes: Any) -> Protocol:
-        """A preset with changes; impossible values are a ``ConfigError``."""
+        """A preset with changes; invalid values raise a ``ConfigError``."""
         values = {**PRESETS[preset], **changes}
         given = changes.get("compartments")
         if "curves" not in values and isinstance(given, list | tuple) and all(isinstance(K, int) for K in given):
@@ -131,7 +131,7 @@ class Protocol(BaseModel):
 
     @property
     def choices(self) -> str:
-        """Whose: the paper's text, the first author's public code, or others."""
+        """Source of the choices: the paper's text, the first author's public code, or others."""
         papers = {name: Protocol.model_fields[name].default for name in PUBLISHED_CODE}
         own = {name: getattr(self, name) for name in PUBLISHED_CODE}
         if own == PUBLISHED_CODE:
@@ -139,7 +139,7 @@ class Protocol(BaseModel):
         return "the paper's text" if own == papers else "other choices"
 
     def name_of(self, decoder: DecodedBy) -> str:
-        """What figures and tables call it."""
+        """Name of a decoder in figures and tables."""
         return {
             DecodedBy.VOTE: "vote, K^I = K",
             DecodedBy.FEW: f"vote, K^I = {self.few_compartments}",
@@ -147,7 +147,7 @@ class Protocol(BaseModel):
         }[decoder]
 
     def training(self, n_compartments: int, seed: int, labels: NDArray[np.int64], n_steps: int) -> TrainingConfig:
-        """Settings of the run (K, seed) on training examples with such labels, of T steps."""
+        """Settings of the run (K, seed) for training examples with these labels, of ``n_steps`` steps."""
         base = TrainingConfig.make(
             preset="paper",
             n_hidden=self.n_hidden,
@@ -192,6 +192,6 @@ PUBLISHED_CODE: dict[str, Any] = {
     "initial_uniform": 0.1,
     "likelihood_mean": "log-probability",
 }
-"""What the first author's code of 2020 (hrjang357/multi-sample-SNN) does otherwise than the paper says."""
+"""Where the first author's code of 2020 (hrjang357/multi-sample-SNN) differs from the paper."""
 
 QUICK, FULL = Protocol.make("quick"), Protocol.make("full")

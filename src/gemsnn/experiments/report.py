@@ -1,4 +1,4 @@
-"""The report: one HTML file with everything inside, for laptop and phone, light and dark."""
+"""The report of a reproduction, as one HTML file."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from gemsnn.plot.panels import in_page
 
 MARKS = {"supported": ("yes", "✓"), "not supported": ("no", "✗"), "inconclusive": ("open", "?")}
 SCALES = {"log_likelihood": (1, 2), "accuracy": (100, 1), "ece": (1, 3), "nll": (1, 3), "brier": (1, 3)}
-"""How a figure is shown: times what, with how many digits."""
+"""Factor and number of digits with which a figure is shown."""
 
 
 def report(results: Results, claims: Sequence[Claim]) -> str:
     """The whole page."""
     panels, protocol, about = figures.all_figures(results), results.protocol, results.about
     few, (low, high) = protocol.few_compartments, protocol.curves
-    bars = f"Shades: {100 * protocol.confidence:g} % intervals over seeds."
+    bars = f"Shaded: {100 * protocol.confidence:g} % intervals over seeds."
     sections = [
-        section("verdicts", "Does the paper hold?", introduction(results) + verdicts(claims)),
+        section("verdicts", "Do the paper's claims hold?", introduction(results) + verdicts(claims)),
         section(
             "figure-a",
             "Figure A: performance and cost against K",
             in_page(panels["figure-a"], "figure-a")
             + caption(
-                "The paper's Figure 3. Left: test log-likelihood of the desired output (solid) and accuracy (dashed), "
-                "Kᴵ = K, each run at its <em>best iteration on the test set</em>, as the paper chose. Right: reals "
+                "The paper's Figure 3. First: test log-likelihood of the desired output (solid) and accuracy (dashed), "
+                "Kᴵ = K, each run at its <em>best iteration on the test set</em>, as the paper chose. Second: reals "
                 "broadcast from the central processor to the neurons (solid) and spikes of the hidden neurons "
-                f"(dashed), per time step, while learning. {bars}"
+                f"(dashed), per time step of training. {bars}"
             ),
         ),
         section(
@@ -47,13 +47,13 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
                 f"log-likelihood is logarithmic below -1. {bars}"
             )
             + in_page(panels["figure-b-likelihood"], "figure-bl")
-            + caption("The same networks read out by the likelihood decoder, which the paper does not have."),
+            + caption("The same networks with the likelihood decoder, which is not in the paper."),
         ),
         section(
             "choice",
             "The choice of the iteration",
-            "<p>Choosing the best iteration on the test set, as the paper does, flatters. Beside it: the iteration "
-            "chosen on validation examples held out of the training set, which is the honest figure, and the last.</p>"
+            "<p>The best iteration on the test set, as the paper chooses it, gives optimistic figures. The iteration "
+            "chosen on held-out validation examples is unbiased. The last iteration is the third choice.</p>"
             + in_page(panels["choices"], "choices")
             + caption(f"Vote with Kᴵ = K. {bars}")
             + _numbers(results, DecodedBy.VOTE),
@@ -64,10 +64,10 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
             "<p><em>Vote</em> is the paper's majority rule, its confidence the SoftMax of the votes: with Kᴵ = 1 it is "
             f"always {_ceiling(1, results):.2f}, with {few} at most {_ceiling(few, results):.2f}, whatever was "
             "learned; so the ECE of networks with different Kᴵ should not be compared. <em>Likelihood</em> clamps the "
-            "visible neurons to each class's desired pattern and takes the model's own posterior, from "
+            "visible neurons to the desired pattern of each class and computes the model's posterior, from "
             f"{protocol.realisations} realisations.</p>"
             + in_page(panels["decoders"], "decoders")
-            + caption(f"Each at the iteration chosen on validation with that decoder. {bars}")
+            + caption(f"At the iteration chosen on validation with the same decoder. {bars}")
             + _numbers(results, DecodedBy.FEW)
             + _numbers(results, DecodedBy.LIKELIHOOD),
         ),
@@ -77,21 +77,21 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
             in_page(panels["reliability"], "reliability", small=True)
             + caption(
                 f"Last iteration; the test predictions of all seeds together, in {protocol.n_bins} bins. A bar is the "
-                "accuracy in its bin, the dot stands at the bin's mean confidence, grey is the share of predictions; "
+                "accuracy in its bin, the dot is at the bin's mean confidence, grey is the fraction of predictions; "
                 "calibrated predictions lie on the dotted line. The ECE is the mean over seeds."
             ),
         ),
         section("protocol", "Protocol", _protocol(protocol)),
-        section("making", "How this page was made", _making(about, results)),
+        section("making", "Commands and versions", _making(about, results)),
     ]
     notice = (
-        "<p class=notice>A quick look: a small network, few recordings and few seeds, so most intervals are wide. "
-        "<code>gemsnn reproduce --full</code> has the paper's sizes.</p>"
+        "<p class=notice>A small network, few recordings and few seeds: most intervals are wide. "
+        "<code>gemsnn reproduce --full</code> uses the paper's sizes.</p>"
     )
     header = (
         f"{_provenance(about['data'])}\n<h1>GEM-VLSNN, reproduced <small>({escape(protocol.name)})</small></h1>\n"
         "<p class=lead>Multi-sample online learning for spiking neural networks based on generalized expectation "
-        "maximization (Jang &amp; Simeone, ICASSP 2022), its experiments run anew: K in "
+        "maximization (Jang &amp; Simeone, ICASSP 2022): its experiments, repeated. K in "
         f"{{{', '.join(map(str, results.compartments))}}}, {_seeds(results)}, {protocol.n_hidden} hidden neurons. "
         f"Intervals are {100 * protocol.confidence:g} % over seeds (Student's t).</p>\n"
         f"{notice if protocol.name.startswith('quick') else ''}\n{_NAVIGATION}"
@@ -104,22 +104,22 @@ def report(results: Results, claims: Sequence[Claim]) -> str:
 
 
 def introduction(results: Results) -> str:
-    """What the claims are about, for a reader who does not know the paper."""
+    """An introduction for a reader who does not know the paper."""
     return (
-        "<p>Every neuron can run several <em>compartments</em>: copies of it with the same weights, each with chances "
-        "of its own. While the network learns, the copies that explain the desired output best teach most. "
-        "<b>K</b> is the number of compartments. A paper (Jang &amp; Simeone, ICASSP 2022) says what more of them "
-        f"bring, and cost. To see whether that holds, {len(results.runs)} networks were trained: every K of "
-        f"{', '.join(map(str, results.compartments))} with {_seeds(results)} (a seed decides everything random).</p>"
-        f"<p>A pair in brackets is a <b>{100 * results.protocol.confidence:g} % interval</b>: in so many of a hundred "
-        "such experiments it holds the true value. <b>Supported</b>: the interval says so. <b>Not supported</b>: it "
-        "says that there is no effect worth the name, or the opposite. <b>Inconclusive</b>: it is too wide to tell, "
-        "and more seeds are needed. The rules were fixed before the runs.</p>"
+        "<p>Every neuron can have several <em>compartments</em>: copies with the same weights and independent random "
+        "spikes. During training, the copies that explain the desired output best have the largest weight in the "
+        "update. <b>K</b> is the number of compartments. The paper (Jang &amp; Simeone, ICASSP 2022) makes claims "
+        f"about their benefit and cost. To test them, {len(results.runs)} networks were trained: every K of "
+        f"{', '.join(map(str, results.compartments))} with {_seeds(results)} (a seed determines everything random).</p>"
+        f"<p>A pair in brackets is a <b>{100 * results.protocol.confidence:g} % interval</b>: in that many of 100 "
+        "such experiments it holds the true value. <b>Supported</b>: the interval agrees with the claim. <b>Not "
+        "supported</b>: it excludes a relevant effect, or shows the opposite. <b>Inconclusive</b>: it is too wide, and "
+        "more seeds are needed. The rules were fixed before the runs.</p>"
     )
 
 
 def verdicts(claims: Sequence[Claim]) -> str:
-    """A line for each claim; its evidence, the other ways to look at it and the rule unfold."""
+    """One line per claim, which unfolds to its evidence and the rule of the verdict."""
     counts = ", ".join(f"<b>{sum(claim.verdict == verdict for claim in claims)}</b> {verdict}" for verdict in MARKS)
     return f"<p>Of {counted(len(claims), 'claim')}: {counts}.</p>" + "".join(map(_card, claims))
 
@@ -133,7 +133,7 @@ def _card(claim: Claim) -> str:
         f'<span class="effect">{formula(claim.evidence[0].effect)}: '
         f"<b>{escape(with_interval(claim.evidence[0].estimate))}</b></span></span>"
         f'<span class="tag">{claim.verdict}</span></summary>{words}'
-        f"{formula_table(['looked at', 'effect', 'mean and interval', 'verdict'], map(_row, claim.evidence))}"
+        f"{formula_table(['evidence', 'effect', 'mean and interval', 'verdict'], map(_row, claim.evidence))}"
         f"<p>{escape(claim.source)}. {escape(claim.rule[0].upper() + claim.rule[1:])}.</p></details>"
     )
 
@@ -146,12 +146,12 @@ def _row(item: Evidence) -> list[str]:
 
 
 def formula(text: str) -> str:
-    """Text, with the exponents that the claims use as such."""
+    """Escaped text, with the exponents of the claims as superscripts."""
     return escape(text).replace("K^I", "Kᴵ").replace("K^a", "Kᵃ")
 
 
 def formula_table(head: list[str], rows: Any) -> str:
-    """A table of such texts."""
+    """A table of such text."""
     return table(head, list(rows), "settings").replace("K^I", "Kᴵ").replace("K^a", "Kᵃ")
 
 
@@ -181,7 +181,7 @@ def _failures(results: Results) -> str:
         f"<li><strong>{escape(item['name'])}</strong><pre>{escape(item['error'])}</pre></li>" for item in results.failed
     )
     return (
-        f'<div class="failed"><strong>{len(results.failed)} of the runs failed</strong> and are missing below:'
+        f'<div class="failed"><strong>{counted(len(results.failed), "run")} failed</strong> and missing below:'
         f"<ul>{items}</ul></div>"
     )
 
@@ -206,7 +206,7 @@ def _protocol(protocol: Protocol) -> str:
         for name, field in Protocol.model_fields.items()
     ]
     return (
-        "<p>Fixed before the runs; the training settings that are not named here are those of the preset "
+        "<p>Fixed before the runs. All other training settings are those of the preset "
         f"<code>paper</code>.</p>{formula_table(['field', 'value', 'meaning'], rows)}"
     )
 
@@ -227,7 +227,7 @@ def _making(about: dict[str, Any], results: Results) -> str:
 
 _NAVIGATION = """<nav><a href="#verdicts">Verdicts</a><a href="#figure-a">Figure A</a><a href="#figure-b">Figure B</a>
 <a href="#choice">Choice</a><a href="#decoders">Decoders</a><a href="#reliability">Reliability</a>
-<a href="#protocol">Protocol</a><a href="#making">Making</a></nav>"""
+<a href="#protocol">Protocol</a><a href="#making">Versions</a></nav>"""
 
 _STYLE = """
 .yes { --c: var(--yes); --cb: var(--yes-bg); } .no { --c: var(--no); --cb: var(--no-bg); }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,15 +23,15 @@ from gemsnn.plot.panels import save
 
 @dataclass(frozen=True)
 class Plan:
-    """What a reproduction consists of."""
+    """The runs of a reproduction."""
 
     protocol: Protocol
     folder: Path
     runs: list[Run]
     data: dict[str, Any]
-    """What the report says of the data."""
+    """Description of the data for the report."""
     commands: list[str]
-    """What makes the same results again."""
+    """Commands that reproduce the results."""
 
 
 def plan(
@@ -44,9 +43,9 @@ def plan(
     commands: Sequence[str] = (),
     advance: Callable[[], None] = lambda: None,
 ) -> Plan:
-    """Make or look at the data, and list the runs; other settings or data than those of a run that is done are refused.
+    """Prepare the data and list the runs; a finished run with other settings or data is refused.
 
-    ``resplit`` gives each seed a stratified split of its own; None does so where the file's split was drawn at random.
+    ``resplit`` draws another stratified split for each seed; None does so if the file's split was drawn at random.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = simulated_file(folder / "data", protocol, advance) if data is None else data
@@ -68,7 +67,7 @@ def plan(
 
 
 def planned(protocol: Protocol, folder: Path, data_of: Mapping[int, Path]) -> list[Run]:
-    """All runs of a protocol: every K with every seed; ``data_of`` is the prepared file of each seed."""
+    """The runs of a protocol, every K with every seed; ``data_of`` is the prepared file of each seed."""
     runs = []
     for K in protocol.compartments:
         for seed in protocol.seeds:
@@ -76,14 +75,9 @@ def planned(protocol: Protocol, folder: Path, data_of: Mapping[int, Path]) -> li
             with open_prepared(path) as data:
                 settings = protocol.training(K, seed, data.train.labels, data.n_steps)
             labels = {"K": K, "seed": seed}
-            # What an example costs, up to a factor, as measured at the paper's size.
-            cost = 6.0 + 3.0 * K
-            runs.append(Run(_name(K, seed), settings, path, labels, folder.absolute(), cost))
+            cost = 6.0 + 3.0 * K  # of an example, up to a factor, as measured at the paper's size
+            runs.append(Run(f"K{K:02d}-seed{seed}", settings, path, labels, folder.absolute(), cost))
     return runs
-
-
-def _name(n_compartments: int, seed: int) -> str:
-    return f"K{n_compartments:02d}-seed{seed}"
 
 
 def _described(data: PreparedData, again: bool, protocol: Protocol) -> dict[str, Any]:
@@ -93,16 +87,15 @@ def _described(data: PreparedData, again: bool, protocol: Protocol) -> dict[str,
         description = "a simulated event camera watching moving MNIST digits, no real recording among them"
     else:
         description = {"n-mnist": "N-MNIST", "mnist-dvs": "MNIST-DVS"}.get(source, source)
-    share = f"{100 * protocol.resplit_test_fraction:g} %"
     if again:
         split = (
-            f"Each seed draws its own stratified split ({share} test); the splits share recordings, so the intervals "
-            "say less than those of independent sets would."
+            f"Each seed draws its own stratified split ({100 * protocol.resplit_test_fraction:g} % test). The splits "
+            "share recordings, so the intervals are narrower than with independent test sets."
         )
     else:
         split = (
-            "One fixed split for all seeds: the intervals tell how training varies by chance, not what other "
-            "recordings would give."
+            "One fixed split for all seeds: the intervals cover the randomness of training, not of the choice of "
+            "recordings."
         )
     return {
         "simulated": simulated,
@@ -121,7 +114,7 @@ def _described(data: PreparedData, again: bool, protocol: Protocol) -> dict[str,
 
 @dataclass(frozen=True)
 class Finished:
-    """What a reproduction left."""
+    """The results of a reproduction."""
 
     results: Results
     claims: list[Claim]
@@ -129,7 +122,7 @@ class Finished:
 
 
 def conclude(what: Plan, ended: Sequence[Ended], claims: Collection[Judge] = CLAIMS.values()) -> Finished:
-    """From the run directories to results.json, figures and report.html."""
+    """Write results.json, figures and report.html from the run directories."""
     about = {
         "data": what.data,
         "commands": what.commands,
@@ -140,7 +133,7 @@ def conclude(what: Plan, ended: Sequence[Ended], claims: Collection[Judge] = CLA
 
 
 def rewrite(folder: Path, claims: Collection[Judge] = CLAIMS.values()) -> Finished:
-    """Figures, verdicts and report anew from a directory's results.json; nothing is run."""
+    """Write figures, verdicts and report again from a directory's results.json, without training."""
     results, _ = read_results(folder / "results.json")
     return _write(results, folder, claims)
 
@@ -148,15 +141,9 @@ def rewrite(folder: Path, claims: Collection[Judge] = CLAIMS.values()) -> Finish
 def _write(results: Results, folder: Path, claims: Collection[Judge]) -> Finished:
     judged = judge(results, claims)
     write_results(folder / "results.json", to_json(results, as_records(judged)))
-    place = folder / "figures"
-    place.mkdir(exist_ok=True)
+    (folder / "figures").mkdir(exist_ok=True)
     for name, panels in figures.all_figures(results).items():
-        save(panels, place / name)
+        save(panels, folder / "figures" / name)
     page = folder / "report.html"
     write_whole(page, report(results, judged).encode())
     return Finished(results, judged, page)
-
-
-def command_line(arguments: Sequence[str]) -> str:
-    """As one would type it."""
-    return shlex.join(["gemsnn", *arguments])

@@ -1,7 +1,7 @@
-"""What a sweep measured, gathered from its run directories into one ``results.json``.
+"""The results of a reproduction, gathered from its run directories into one ``results.json``.
 
-Three ways to choose an iteration of a run, always named: ``best_on_test`` as the paper does (it peeks),
-``chosen_on_validation`` (honest), and ``final``.
+There are three choices of the iteration of a run: ``best_on_test`` as in the paper (optimistic),
+``chosen_on_validation`` (unbiased), and ``final``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ CHOICE_NAMES: dict[Choice, str] = {
     "final": "last iteration",
 }
 CHOICES = tuple(CHOICE_NAMES)
-METRICS = ("log_likelihood", "accuracy", "ece", "nll", "brier")
 
 Record = dict[str, Any]
 
@@ -50,7 +49,7 @@ class Measured:
     records: list[Record]
     """The lines of its metrics.jsonl."""
     to_neurons: int
-    """Reals that the processor broadcasts per step."""
+    """Numbers that the processor broadcasts per step."""
     to_processor: int
     config: Record
 
@@ -65,7 +64,7 @@ class Measured:
         return [record["time_samples"] for record in self.records]
 
     def figures(self, index: int, decoder: DecodedBy, split: str = "test") -> Record:
-        """Accuracy and so on of the evaluation ``index``."""
+        """Figures of the evaluation with this index."""
         found: Record = self.records[index][split]
         if decoder == DecodedBy.VOTE:
             return found
@@ -73,21 +72,21 @@ class Measured:
         return {"log_likelihood": found["log_likelihood"], **(few if decoder == DecodedBy.FEW else likelihood)}
 
     def chosen(self, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE) -> int:
-        """Which evaluation a choice takes: the most accurate, ties by NLL, then the earlier; or the last."""
+        """Index of the selected evaluation: the most accurate (then lower NLL, then earlier), or the last."""
         if choice == "final":
             return len(self.records) - 1
         split = "test" if choice == "best_on_test" else "validation"
 
-        def worth(index: int) -> tuple[float, float]:
+        def quality(index: int) -> tuple[float, float]:
             figures = self.figures(index, decoder, split)
             return figures["accuracy"], -figures["nll"]
 
-        return max(range(len(self.records)), key=worth)
+        return max(range(len(self.records)), key=quality)
 
 
 @dataclass(frozen=True)
 class Results:
-    """The runs that are done, and what they were."""
+    """The finished runs of a reproduction."""
 
     protocol: Protocol
     runs: list[Measured]
@@ -97,18 +96,18 @@ class Results:
 
     @property
     def compartments(self) -> list[int]:
-        """The K for which a run is done."""
+        """Every K with a finished run."""
         return sorted({run.n_compartments for run in self.runs})
 
     def of(self, n_compartments: int) -> list[Measured]:
         return sorted((run for run in self.runs if run.n_compartments == n_compartments), key=lambda run: run.seed)
 
     def value(self, run: Measured, metric: str, choice: Choice, decoder: DecodedBy = DecodedBy.VOTE) -> float:
-        """A test figure of a run at the iteration that the choice takes with the same decoder."""
+        """A test figure of a run at the iteration that the choice selects with the same decoder."""
         return float(run.figures(run.chosen(choice, decoder), decoder)[metric])
 
     def paired(self, value: Callable[[Measured], float]) -> NDArray[np.float64]:
-        """A value of each run, (n_seeds, n_K), of the seeds for which every K is done."""
+        """A value of each run, (n_seeds, n_K), for the seeds with a finished run for every K."""
         by = {(run.n_compartments, run.seed): run for run in self.runs}
         Ks = self.compartments
         seeds = sorted(set.intersection(*({run.seed for run in self.of(K)} for K in Ks)))
@@ -134,7 +133,7 @@ class Results:
 
 
 def gather(protocol: Protocol, runs: Sequence[Run], ended: Sequence[Ended], about: Record) -> Results:
-    """Read the run directories; fewer than two K give nothing to compare, and are a ``DataError``."""
+    """Read the run directories; fewer than two K raise a ``DataError``, as there is nothing to compare."""
     measured = []
     for run in sorted(runs, key=lambda run: (run.labels["K"], run.labels["seed"])):
         if run.directory.finished:
@@ -154,12 +153,12 @@ def gather(protocol: Protocol, runs: Sequence[Run], ended: Sequence[Ended], abou
     results = Results(protocol, measured, failed, about)
     if len(results.compartments) < 2:
         done = "no run is" if not measured else f"only runs with K = {results.compartments[0]} are"
-        raise DataError(f"too few runs are done to conclude anything: {done}; mend what failed, and start again")
+        raise DataError(f"too few runs are done to conclude anything: {done}; fix what failed, and start again")
     return results
 
 
 def versions() -> Record:
-    """What the results were made with."""
+    """Versions of the software and the hardware."""
     packages = ("numpy", "numba", "scipy", "h5py", "pydantic", "joblib", "matplotlib")
     return {
         "gemsnn": __version__,
@@ -182,16 +181,6 @@ def _processor() -> str:
 
 def to_json(results: Results, claims: Sequence[Record]) -> Record:
     """Every number, with seeds, configuration and versions."""
-    means = {
-        choice: {
-            decoder.value: {
-                metric: {str(K): results.estimate(K, metric, choice, decoder)._asdict() for K in results.compartments}
-                for metric in METRICS
-            }
-            for decoder in DecodedBy
-        }
-        for choice in CHOICES
-    }
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -199,7 +188,6 @@ def to_json(results: Results, claims: Sequence[Record]) -> Record:
         "about": results.about,
         "protocol": results.protocol.model_dump(mode="json"),
         "claims": list(claims),
-        "means": means,
         "failed": results.failed,
         "runs": [asdict(run) for run in results.runs],
     }
@@ -210,7 +198,7 @@ def write_results(path: Path, content: Record) -> None:
 
 
 def read_results(path: str | Path) -> tuple[Results, list[Record]]:
-    """Results and claims from a ``results.json``; one that was changed by hand is not believed."""
+    """Results and claims from a ``results.json``, whose checksum is verified."""
     try:
         content = unseal(read_regular(Path(path)))
         if content.get("format") != FORMAT:
@@ -220,7 +208,7 @@ def read_results(path: str | Path) -> tuple[Results, list[Record]]:
     except BrokenSealError as error:
         raise DataError(f"{path}: not the results of gemsnn reproduce, or damaged: {error}") from None
     if content["version"] != VERSION:
-        raise DataError(f"{path}: from another version of gemsnn; use that, or give the same command as then")
+        raise DataError(f"{path}: from another version of gemsnn; use that version, or repeat the reproduction")
     runs = [Measured(**run) for run in content["runs"]]
     protocol = Protocol.model_validate(content["protocol"])
     return Results(protocol, runs, content["failed"], content["about"]), content["claims"]

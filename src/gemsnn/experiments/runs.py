@@ -1,7 +1,6 @@
-"""What a sweep consists of: training runs, and measurements that leave a file.
+"""The work of a sweep: training runs, and measurements that write a file.
 
-Both know what sets them apart (their labels), whether they are done, and how to go on from where they were. Nothing
-else remembers what was done.
+Both know their labels, whether they are done, and how to resume. There is no other record of what was done.
 """
 
 from __future__ import annotations
@@ -20,41 +19,41 @@ from gemsnn.training import RunDirectory, TrainingConfig, train
 from gemsnn.training.config import differences
 from gemsnn.training.lock import HeldError
 
-WAIT_SECONDS = 0.5  # between looks at a run that another process holds
+WAIT_SECONDS = 0.5  # between attempts at a run that another process holds
 
 
 Stop = Callable[[], bool]
-"""Whether to save and end."""
+"""Returns whether to save and stop."""
 
 
 class Work(Protocol):
-    """Something that a sweep does; sent to the process that does it."""
+    """A task of a sweep, which is sent to a worker process."""
 
     @property
     def name(self) -> str:
-        """Of its files; no two in a sweep have the same."""
+        """Unique name, used for its files."""
 
     @property
     def folder(self) -> Path:
-        """Of the sweep."""
+        """Folder of the sweep."""
 
     @property
     def cost(self) -> float:
-        """How long it takes compared with the others; decides the order, and how much counts as done."""
+        """Relative duration, for the order of the tasks and the progress bar."""
 
     def done(self) -> bool:
-        """Whether it is done; what was made with other settings or data is a ``ConfigError``."""
+        """Whether it is done; raises a ``ConfigError`` if that was with other settings or data."""
 
     def do(self, stop: Stop) -> bool:
-        """Do it, or what is left of it, until ``stop`` says so; returns whether it is done."""
+        """Start or resume it, until ``stop()`` is true; returns whether it is done."""
 
     def found(self) -> str:
-        """The figure to show of what is done."""
+        """A result to print when it is done."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A training run: what to train, on what, where.
+    """A training run.
 
     Examples
     --------
@@ -69,7 +68,7 @@ class Run:
     data: Path
     """A prepared file."""
     labels: Mapping[str, Any]
-    """What sets it apart from the others."""
+    """What distinguishes it from the other runs."""
     folder: Path
     cost: float = 1.0
 
@@ -82,28 +81,28 @@ class Run:
         if not run.finished:
             return False
         summary = run.read_summary()
-        run.read_metrics()  # a file that was changed is told before hours of other work
+        run.read_metrics()  # reports a modified file before hours of other work
         changes = differences(summary["config"], self.settings.identity())
         with open_prepared(self.data) as data:
             now = data.fingerprint
         if summary["data"] != now:
             changes.append(f"the data had fingerprint {summary['data'][:12]}... and now has {now[:12]}...")
         if changes:
-            raise ConfigError(_other(run.path, changes))
+            raise ConfigError(_mismatch(run.path, changes))
         return True
 
     def do(self, stop: Stop) -> bool:
         settings, waits = self.settings, False
         if settings.threads is None:
-            settings = settings.changed(threads=1)  # other runs have the other processors
+            settings = settings.changed(threads=1)  # the other processors do other runs
         with open_prepared(self.data) as data:
             while True:
                 try:
                     outcome = train(settings, data, self.directory.path, resume=True, stop=stop)
                     return outcome.status != "interrupted"
                 except HeldError:
-                    # A process of an earlier sweep that is about to end, or a worker that was cut off from its
-                    # scheduler. It will finish the run, or let go of it: then it is ours.
+                    # A process of an earlier sweep that is about to end, or a worker that lost its scheduler. It will
+                    # finish the run or release it.
                     if not waits:
                         print(f"{self.name}: waits, held by another process")
                     waits = True
@@ -126,13 +125,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A function's answer for some arguments, kept in a file. What is not finished is begun anew."""
+    """The result of a function for some arguments, kept in a file. An interrupted measurement starts again."""
 
     name: str
     measure: Callable[..., dict[str, Any]]
-    """Given the sweep's folder and the arguments, gives JSON values; its module must be there wherever it is called."""
+    """Takes the sweep's folder and the arguments, returns JSON values; workers must be able to import its module."""
     arguments: Mapping[str, Any]
-    """JSON values: all that decides the answer."""
+    """JSON values that determine the result."""
     labels: Mapping[str, Any]
     folder: Path
     cost: float = 1.0
@@ -146,7 +145,7 @@ class Measurement:
             return False
         changes = differences(_read(self.file)["arguments"], self.arguments)
         if changes:
-            raise ConfigError(_other(self.file, changes))
+            raise ConfigError(_mismatch(self.file, changes))
         return True
 
     def do(self, stop: Stop) -> bool:
@@ -161,7 +160,7 @@ class Measurement:
 
 
 def answers(folder: Path) -> list[dict[str, Any]]:
-    """What was measured in a sweep's folder, in the order of the names."""
+    """The results of all measurements in a sweep's folder, in order of their names."""
     return [_read(file)["answer"] for file in sorted((folder / "measured").glob("*.json"))]
 
 
@@ -174,11 +173,8 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror or error}") from None
     except BrokenSealError as error:
-        raise DataError(f"{file}: cannot be believed: {error}. Remove it, and it is measured again") from None
+        raise DataError(f"{file}: cannot be believed: {error}. Remove it to measure it again") from None
 
 
-def _other(path: Path, changes: list[str]) -> str:
-    return (
-        f"{path}: was made with other settings or data: {'; '.join(changes)}. "
-        "Give what it was made with, or choose another --out"
-    )
+def _mismatch(path: Path, changes: list[str]) -> str:
+    return f"{path}: was made with other settings or data: {'; '.join(changes)}. Use those, or choose another --out"

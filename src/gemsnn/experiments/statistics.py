@@ -11,7 +11,7 @@ from scipy import stats
 
 
 class Estimate(NamedTuple):
-    """A mean over seeds and its Student t interval; the interval is None where there is only one seed."""
+    """A mean over seeds and its Student t interval, which is None for a single seed."""
 
     mean: float
     low: float | None
@@ -20,16 +20,16 @@ class Estimate(NamedTuple):
 
     @property
     def above(self) -> float:
-        """The interval's lower end, or minus infinity where there is none."""
+        """Lower end of the interval, or minus infinity."""
         return -math.inf if self.low is None else self.low
 
     @property
     def below(self) -> float:
-        """The interval's upper end, or infinity where there is none."""
+        """Upper end of the interval, or infinity."""
         return math.inf if self.high is None else self.high
 
     def scaled(self, factor: float) -> Estimate:
-        """The same in another unit."""
+        """The estimate in another unit."""
         low, high = (None if end is None else factor * end for end in (self.low, self.high))
         return Estimate(factor * self.mean, low, high, self.n)
 
@@ -53,7 +53,7 @@ def estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
 
 def slopes(x: ArrayLike, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Least-squares slope of each row of (n_seeds, n_x) values over x."""
-    places = np.asarray(x, dtype=np.float64)
-    centred = places - places.mean()
+    centred = np.asarray(x, dtype=np.float64)
+    centred = centred - centred.mean()
     result: NDArray[np.float64] = values @ centred / (centred @ centred)
     return result

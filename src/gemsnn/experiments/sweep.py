@@ -1,6 +1,6 @@
-"""Doing what is not done, here or on a cluster.
+"""Do the unfinished tasks of a sweep, in processes on this machine or on a cluster.
 
-Whoever is killed loses at most what was learned since a run's last checkpoint, and starting again goes on from there.
+A killed process loses at most the work since a run's last checkpoint; the next start resumes from there.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from gemsnn.common.words import counted, printable
 from gemsnn.errors import ConfigError, GemsnnError
 from gemsnn.experiments.runs import Stop, Work
 
-ROUNDS = 3  # how often runs whose process was killed are begun anew
-LOOK_SECONDS = 0.2  # between looks whether the parent is there, or the sweep was told to stop
+ROUNDS = 3  # attempts for runs whose process was killed
+LOOK_SECONDS = 0.2  # between checks for the parent process and the stop file
 
 
 class Ended(NamedTuple):
-    """How a run ended."""
+    """The end of a task."""
 
     name: str
     status: Literal["done", "failed", "interrupted"]
     error: str = ""
     found: str = ""
-    """The figure to show of a run that is done."""
+    """A result to print, if it is done."""
 
 
 def stop_file(folder: Path) -> Path:
-    """Its presence tells all workers to save and stop."""
+    """All workers save and stop when this file exists."""
     return folder / "stop"
 
 
 def log_file(folder: Path) -> Path:
-    """What the worker processes print: compilation, warnings."""
+    """Output of the worker processes."""
     return folder / "workers.log"
 
 
@@ -56,9 +56,9 @@ def log_file(folder: Path) -> Path:
 
 
 def work(run: Work, version: str = __version__, parent: int | None = None) -> Ended:
-    """Do one run, or what is left of it. Never raises: what went wrong is in the result.
+    """Start or resume one task. Never raises; errors are in the result.
 
-    ``parent`` is the process that asks for it, if that may be another one on this machine.
+    ``parent`` is the process of the sweep, if it is on this machine.
     """
     try:
         if version != __version__:
@@ -70,7 +70,7 @@ def work(run: Work, version: str = __version__, parent: int | None = None) -> En
         stop = _Stop(run.folder)
         if stop():
             return Ended(run.name, "interrupted")
-        # A cluster may ask twice: what a worker said is lost with it, what it wrote is not.
+        # A cluster may repeat a task whose worker died after it had finished.
         if not run.done() and not run.do(stop):
             return Ended(run.name, "interrupted")
         return Ended(run.name, "done", found=run.found())
@@ -81,9 +81,9 @@ def work(run: Work, version: str = __version__, parent: int | None = None) -> En
 
 
 def _serve(parent: int | None, folder: Path) -> None:
-    """Make this process a quiet one that ends with its parent."""
+    """Redirect the output of this process to the log, and end it with its parent."""
     if threading.current_thread() is threading.main_thread():
-        # Ctrl-C reaches all processes of a terminal; only the parent acts on it, by the stop file.
+        # Ctrl-C reaches all processes of a terminal; only the parent acts on it, through the stop file.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         log = os.open(log_file(folder), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
@@ -94,24 +94,24 @@ def _serve(parent: int | None, folder: Path) -> None:
         os.dup2(log, stream)
     os.close(log)
     for text in (sys.stdout, sys.stderr):
-        if isinstance(text, io.TextIOWrapper):  # whole lines, whatever PYTHONUNBUFFERED says: others write there too
+        if isinstance(text, io.TextIOWrapper):  # other processes write to the log, too
             text.reconfigure(line_buffering=True, write_through=False)
     if not any(thread.name == _WATCHER for thread in threading.enumerate()):
         threading.Thread(target=_end_with, args=(parent,), name=_WATCHER, daemon=True).start()
 
 
-_WATCHER = "gemsnn: ends with its parent"
+_WATCHER = "gemsnn parent watcher"
 
 
 def _end_with(parent: int | None) -> None:
-    """Without this, a killed sweep would leave processes behind that hold their runs' locks."""
+    """Exit when the parent is gone; orphans of a killed sweep would hold their runs' locks."""
     while os.getppid() == parent:
         time.sleep(LOOK_SECONDS)
-    os._exit(1)  # as good a moment as any: runs can be killed at any instant
+    os._exit(1)  # safe at any moment, as runs can be killed at any instant
 
 
 class _Stop:
-    """Asks whether the sweep was told to stop: a file says so, so that it reaches workers on other machines."""
+    """Whether the stop file exists, checked at most every ``LOOK_SECONDS``; a file reaches other machines, too."""
 
     def __init__(self, folder: Path) -> None:
         self._file = stop_file(folder)
@@ -129,31 +129,31 @@ Executor = Callable[[Sequence[Work]], Iterator[Ended]]
 
 
 def locally(workers: int) -> Executor:
-    """Spread runs over processes of this machine."""
+    """Distribute tasks over processes on this machine."""
 
     def execute(runs: Sequence[Work]) -> Iterator[Ended]:
         from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
-        left = {run.name: run for run in runs}
+        remaining = {run.name: run for run in runs}
         for _ in range(ROUNDS):
-            if not left:
+            if not remaining:
                 return
-            spread = Parallel(n_jobs=min(workers, len(left)), return_as="generator_unordered", batch_size=1)
+            parallel = Parallel(n_jobs=min(workers, len(remaining)), return_as="generator_unordered", batch_size=1)
             try:
-                for ended in spread(delayed(work)(run, parent=os.getpid()) for run in list(left.values())):
-                    del left[ended.name]
+                for ended in parallel(delayed(work)(run, parent=os.getpid()) for run in list(remaining.values())):
+                    del remaining[ended.name]
                     yield ended
             except BrokenProcessPool:
-                continue  # a process was killed from outside, and joblib gave up the others: go on with what is left
-        for name in left:
-            yield Ended(name, "failed", "its process was killed again and again; was there too little memory?")
+                continue  # a process was killed, and joblib gave up the others: continue with the rest
+        for name in remaining:
+            yield Ended(name, "failed", "its process was killed repeatedly; is there too little memory?")
 
     return execute
 
 
 def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -> Executor:
-    """Spread runs over the workers of a Dask scheduler; they must see the sweep's directory."""
+    """Distribute tasks over the workers of a Dask scheduler, which must share the sweep's folder."""
 
     def execute(runs: Sequence[Work]) -> Iterator[Ended]:
         try:
@@ -162,32 +162,32 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
             raise ConfigError("--scheduler needs Dask: pip install 'gemsnn[cluster]'") from None
         except Exception as error:  # it reads its settings, such as the file that DASK_CONFIG names
             raise ConfigError(f"--scheduler {scheduler}: Dask cannot start: {' '.join(str(error).split())}") from None
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told below, in one line
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported below, in one line
         _check_address(scheduler, dask)
         try:
             client = dask.Client(scheduler, timeout=10, set_as_default=False)
-        except Exception as error:  # of many kinds: a wrong address, nobody there, no certificate, no encryption
+        except Exception as error:  # wrong address, no scheduler, no certificate, no encryption, ...
             raise ConfigError(f"--scheduler {scheduler}: no Dask scheduler answers there ({error})") from None
         with client:
             n_workers = len(client.scheduler_info()["workers"])
             say(f"{scheduler}: {counted(n_workers, 'worker')}" + ("" if n_workers else "; waiting for some to join"))
-            # The longest runs first, and each under a name of this call's own: Dask must not remember an earlier one.
+            # The longest first. Keys are unique, or Dask would return the result of an earlier call.
             stamp = time.time_ns()
             futures = {
                 client.submit(work, run, __version__, key=f"{run.name}-{stamp}", priority=-place): run
                 for place, run in enumerate(runs)
             }
             for future in dask.as_completed(futures, loop=client.loop):
-                if future.cancelled():  # nobody here cancels: the scheduler that knew of it is gone
+                if future.cancelled():  # by the end of its scheduler; nothing else cancels
                     raise ConfigError(
-                        f"--scheduler {scheduler}: the scheduler is gone. What was learned is saved; start it again "
-                        "and give the same command"
+                        f"--scheduler {scheduler}: the scheduler is gone. What was learned is saved; start a scheduler "
+                        "and repeat the command"
                     )
                 problem = future.exception()
                 if problem is None:
                     yield future.result()
                 elif isinstance(problem, dask.KilledWorker):
-                    yield Ended(futures[future].name, "failed", f"its workers died again and again: {problem}")
+                    yield Ended(futures[future].name, "failed", f"its workers died repeatedly: {problem}")
                 else:
                     yield Ended(futures[future].name, "failed", f"{type(problem).__name__}: {problem}")
 
@@ -195,7 +195,7 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
 
 
 def _check_address(scheduler: str, dask: Any) -> None:
-    """Dask would notice as well, but its client then hangs for a while when it ends, and prints a traceback."""
+    """Check the address first: Dask's client would hang for a while and print a traceback."""
     if not re.fullmatch(r"(tcp|tls)://[^:]+:[1-9]\d{0,4}", scheduler):
         raise ConfigError(f"--scheduler {scheduler}: give an address such as tcp://HOST:8786 or tls://HOST:8786")
     try:
@@ -212,13 +212,13 @@ def _check_address(scheduler: str, dask: Any) -> None:
 
 
 def sweep(runs: Sequence[Work], execute: Executor, console: Console, stop: Stop = lambda: False) -> list[Ended]:
-    """Do all runs that are not done, the most costly first; returns how each ended.
+    """Do all tasks that are not done, the longest first; returns how each ended.
 
-    Each that ends is a line on the console, below which a terminal shows how much of the work is done. When ``stop``
-    says so, the workers save and end.
+    The console shows a line per finished task, and on a terminal a progress bar. When ``stop()`` is true, the workers
+    save and stop.
     """
-    left = [run for run in sorted(runs, key=lambda run: -run.cost) if not run.done()]
-    costs = {run.name: run.cost for run in left}
+    remaining = [run for run in sorted(runs, key=lambda run: -run.cost) if not run.done()]
+    costs = {run.name: run.cost for run in remaining}
     ended = [Ended(run.name, "done", found=run.found()) for run in runs if run.name not in costs]
     columns = (TextColumn("{task.percentage:.0f} %"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     hidden = not console.is_terminal
@@ -228,10 +228,10 @@ def sweep(runs: Sequence[Work], execute: Executor, console: Console, stop: Stop 
 
     with (
         Progress(*columns, console=console, transient=True, disable=hidden, speed_estimate_period=3600) as bar,
-        _passing_on(stop, runs[0].folder, say),
+        _stop_file(stop, runs[0].folder, say),
     ):
         task = bar.add_task("", total=sum(costs.values()))
-        for end in execute(left) if left else ():
+        for end in execute(remaining) if remaining else ():
             ended.append(end)
             bar.advance(task, costs[end.name])
             if end.status != "interrupted":
@@ -242,21 +242,21 @@ def sweep(runs: Sequence[Work], execute: Executor, console: Console, stop: Stop 
 
 
 @contextmanager
-def _passing_on(stop: Stop, folder: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Make a file of a wish to stop, so that it reaches the workers wherever they are."""
+def _stop_file(stop: Stop, folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Create the stop file for all workers when ``stop()`` is true."""
     file, over = stop_file(folder), threading.Event()
 
     def remove() -> None:
-        """Ours is empty; one that holds something is somebody else's."""
+        """Remove the stop file, unless it has content and so is not ours."""
         if file.is_symlink() or (file.exists() and (file.is_dir() or file.stat().st_size)):
-            raise ConfigError(f"{file}: a file of this name tells a sweep to stop, but this is not ours; move it away")
+            raise ConfigError(f"{file}: a file of this name stops a sweep, but this one is not ours; move it away")
         file.unlink(missing_ok=True)
 
     def watch() -> None:
         while not over.wait(LOOK_SECONDS):
             if stop():
                 file.touch()
-                say("stopping: every run saves its state first (again to stop at once)")
+                say("stopping: every run saves its state first (repeat to stop at once)")
                 return
 
     remove()

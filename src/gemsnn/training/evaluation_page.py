@@ -1,4 +1,4 @@
-"""An evaluation as a page: which class is taken for which, how sure the answers are, and the least certain ones."""
+"""An evaluation as a page: confusion, calibration, figures per class, and the least certain recordings."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gemsnn.plot.panels import Panel, in_page, svg
 from gemsnn.training.model import Model
 
 LEAST_CERTAIN = 9
+MOMENT_US = 100_000  # of a recording are drawn, or a twentieth of it if that is longer
 PATTERNS, SAMPLES = 3, 3  # examples shown, and samples of each
 SQUARE, LOW = (3.4, 3.3), (3.4, 2.2)  # inches
 
@@ -56,7 +57,7 @@ def evaluation_page(
     parts = [section("figures", "Figures", table(["figure", "value"], [list(row) for row in rows]))]
     labels = getattr(examples, "labels", None)
     if labels is None:
-        lead = f"Spike patterns in answer to {figures['examples']} examples, drawn freely."
+        lead = f"Spike patterns that the model produces for {figures['examples']} examples."
         parts.append(_patterns(model, examples, data))
     elif labels.ndim == 2:
         lead = f"{100 * figures['accuracy']:.1f} % of the answers to {figures['examples']} examples are right."
@@ -96,20 +97,20 @@ def _confusion(model: Model, labels: NDArray[np.int64], found: Prediction, figur
     panels = [
         Panel(
             partial(plot.confusion, labels, found.classes, model.classes),
-            "How often each class was taken for each other",
+            "How often each class was mistaken for each other",
             (side, side),
         ),
         _reliability_panel(figures),
     ]
     text = (
-        "First: a row is a true class, a column an answer; the number counts recordings, the colour is its share of "
-        "the row. Second: how often answers of a confidence are right; calibrated ones lie on the dotted line."
+        "First: rows are true classes, columns are answers; numbers count recordings, colours are fractions of a row. "
+        "Second: accuracy of the answers with a given confidence; calibrated answers lie on the dotted line."
     )
-    return section("confusion", "What is taken for what, and how sure", in_page(panels, "confusion") + caption(text))
+    return section("confusion", "Confusion and calibration", in_page(panels, "confusion") + caption(text))
 
 
 def _reliability(figures: dict[str, Any]) -> str:
-    return section("reliability", "How sure", in_page([_reliability_panel(figures)], "reliability"))
+    return section("reliability", "Calibration", in_page([_reliability_panel(figures)], "reliability"))
 
 
 def _reliability_panel(figures: dict[str, Any]) -> Panel:
@@ -117,7 +118,7 @@ def _reliability_panel(figures: dict[str, Any]) -> Panel:
 
 
 def _classes(model: Model, labels: NDArray[np.int64], found: Prediction) -> str:
-    head = ["class", "recordings", "found, %", "answers right, %", "mean confidence, %", "NLL", "most often taken for"]
+    head = ["class", "recordings", "recall, %", "precision, %", "mean confidence, %", "NLL", "most often mistaken for"]
     rows = []
     for c, label in enumerate(model.classes):
         true, said = labels == c, found.classes == c
@@ -135,10 +136,10 @@ def _classes(model: Model, labels: NDArray[np.int64], found: Prediction) -> str:
             ]
         )
     text = (
-        "Found: the share of a class's recordings that are recognised (recall). Answers right: the share of the "
-        "answers with that class that are correct (precision)."
+        "Recall: fraction of the recordings of a class that are classified correctly. Precision: fraction of the "
+        "answers with a class that are correct."
     )
-    return section("classes", "Class by class", table(head, rows) + caption(text))
+    return section("classes", "Classes", table(head, rows) + caption(text))
 
 
 def _percent(values: NDArray[Any]) -> str:
@@ -151,7 +152,7 @@ def _labels(model: Model, figures: dict[str, Any]) -> str:
         [str(label), f"{100 * each['accuracy'][i]:.1f}", f"{each['nll'][i]:.3f}", f"{each['brier'][i]:.3f}"]
         for i, label in enumerate(model.classes)
     ]
-    return section("labels", "Label by label", table(["label", "right, %", "NLL", "Brier score"], rows))
+    return section("labels", "Labels", table(["label", "accuracy, %", "NLL", "Brier score"], rows))
 
 
 def _least_certain(model: Model, examples: Any, found: Prediction) -> str:
@@ -175,8 +176,10 @@ def _least_certain(model: Model, examples: Any, found: Prediction) -> str:
             f"{'' if right == 'right' else f'It is {escape(truth)}. '}<small>{escape(name)}</small></figcaption>"
             "</figure>"
         )
-    text = "The answers with the lowest confidence. Orange: it grew brighter, blue: darker, in a twentieth of the time."
-    return section("least", "Least certain", f'<div class="panels small">{"".join(cards)}</div>' + caption(text))
+    text = "The answers with the lowest confidence. Orange: brighter, blue: darker, in a part of the recording."
+    return section(
+        "least", "Least certain recordings", f'<div class="panels small">{"".join(cards)}</div>' + caption(text)
+    )
 
 
 def _example(model: Model, examples: Any, index: int) -> Panel:
@@ -188,8 +191,10 @@ def _example(model: Model, examples: Any, index: int) -> Panel:
         return Panel(partial(plot.raster, inputs, ylabel="input"), about, LOW)
     if model.preprocessing is not None:
         planes = model.preprocessing.upright(planes)
-    T = len(planes)
-    moment = planes[T // 4 : T // 4 + max(1, T // 20)].sum(axis=0)
+    T, steps = len(planes), max(1, len(planes) // 20)
+    if model.preprocessing is not None:  # a shape needs the events of some time, however short the steps
+        steps = max(steps, -(-MOMENT_US // model.preprocessing.width_us))
+    moment = planes[T // 4 : T // 4 + steps].sum(axis=0)
     return Panel(partial(plot.picture, moment if len(moment) == 2 else moment.sum(axis=0)), about, LOW)
 
 
@@ -218,6 +223,7 @@ def _patterns(model: Model, examples: Any, data: Any) -> str:
 
 
 _STYLE = """
+#figures td { white-space: normal; } #figures th { overflow-wrap: anywhere; }
 .card { align-content: start; } .card svg { max-height: 240px; }
 figcaption { justify-self: stretch; padding: .2rem .4rem; overflow-wrap: anywhere; font-size: .92rem; }
 .right { color: var(--yes); } .wrong { color: var(--no); }

@@ -1,4 +1,4 @@
-"""Looking at a model at work: a recording, spikes and answers as they come; as a page, or live in a browser."""
+"""Pages that play recordings with hidden spikes and answers, from files or live in a browser."""
 
 from gemsnn.watching.gallery import Item, examples, least_certain, recordings, scenes_of
 from gemsnn.watching.live import LiveServer, show

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +14,9 @@ from gemsnn.model.spike_list import SpikeList
 from gemsnn.training import DecoderSettings, Model
 from gemsnn.watching.scene import Picture, Scene, make_scene
 
-TOGETHER = 64  # recordings that are asked about at once
-KEPT = 256  # recordings whose spikes and answers stay in memory: no page has room for more
-MOST_TEXT = 16_000_000  # letters of a page, about
+BATCH = 64  # recordings per run of the network
+KEPT = 256  # recordings whose spikes and answers stay in memory; more do not fit on a page
+MOST_TEXT = 16_000_000  # approximate number of characters of a page
 
 
 class Item(NamedTuple):
@@ -27,11 +26,13 @@ class Item(NamedTuple):
     read: Callable[[], SpikeList]
     truth: Any = None
     answers: AnytimePrediction | None = None
-    """The model's, if it was asked."""
+    """The model's answers, if they are known."""
+    spikes: SpikeList | None = None
+    """What ``read`` gives, if it was read."""
 
 
 def recordings(model: Model, files: Sequence[Path]) -> list[Item]:
-    """Recordings in files; a folder that is called as a class says that its recordings are of that class."""
+    """Recordings in files; those in a folder with the name of a class are of that class."""
     preprocessing = model.preprocessing
     assert preprocessing is not None
     known = {str(label): label for label in model.classes}
@@ -48,8 +49,8 @@ def examples(data: PreparedData, split: Split) -> list[Item]:
     """The examples of a split."""
 
     def item(index: int) -> Item:
-        place = f"{split.name} {index}"
-        name = f"{place}: {split.names[index]}" if split.names[index] else place
+        position = f"{split.name} {index}"
+        name = f"{position}: {split.names[index]}" if split.names[index] else position
         truth = None if split.labels is None or split.labels.ndim > 1 else data.classes[split.labels[index]]
         return Item(name, lambda: split.example(index).spikes, truth)
 
@@ -59,35 +60,30 @@ def examples(data: PreparedData, split: Split) -> list[Item]:
 def least_certain(
     model: Model, items: Sequence[Item], picture: Picture, decoder: DecoderSettings | None = None
 ) -> tuple[list[Item], list[str]]:
-    """The recordings in order of how sure the answers are, and what is wrong with those that cannot be read.
+    """The recordings in order of confidence, and error messages of those that cannot be read.
 
-    Each is read once and the network runs once on it: the first come with their spikes and answers.
+    Each is read once, and the network runs once on it; the first ``KEPT`` are returned with their spikes and answers.
     """
-    found: list[tuple[float, Item, Item]] = []  # how sure the answer is, the recording, and the same with its answers
+    readout = model.decoder if decoder is None else decoder
+    found: list[tuple[float, Item]] = []
     errors: list[str] = []
-    for first in range(0, len(items), TOGETHER):
-        read: list[tuple[Item, SpikeList]] = []
-        for item in items[first : first + TOGETHER]:
+    for first in range(0, len(items), BATCH):
+        inputs, batch = [], []
+        for item in items[first : first + BATCH]:
             try:
-                read.append((item, item.read()))
+                spikes = item.read()
             except GemsnnError as error:
                 errors.append(str(error))
-        if not read:
-            continue
-        asked = model.decoder if decoder is None else decoder
-        inputs = [spikes.to_array(picture.n_inputs) for _, spikes in read]
-        for (item, spikes), answers in zip(
-            read, model.predict_anytime(inputs, asked.kind, asked.compartments), strict=True
-        ):
-            known = item._replace(read=partial(_as_it_is, spikes), answers=answers)
-            found.append((float(answers.confidence[-1]), item, known))
+                continue
+            inputs.append(spikes.to_array(picture.n_inputs))
+            batch.append(item._replace(spikes=spikes))
+        answers = model.predict_anytime(inputs, readout.kind, readout.compartments) if batch else []
+        for item, answer in zip(batch, answers, strict=True):
+            found.append((float(answer.confidence[-1]), item._replace(answers=answer)))
         found.sort(key=lambda entry: entry[0])
-        found = [(sure, item, known if n < KEPT else item) for n, (sure, item, known) in enumerate(found)]
-    return [known for _, _, known in found], errors
-
-
-def _as_it_is(spikes: SpikeList) -> SpikeList:
-    return spikes
+        for n, (confidence, item) in enumerate(found[KEPT:], start=KEPT):
+            found[n] = confidence, item._replace(spikes=None, answers=None)
+    return [item for _, item in found], errors
 
 
 def scenes_of(
@@ -98,13 +94,12 @@ def scenes_of(
     decoder: DecoderSettings | None = None,
     size: int = 1,
 ) -> list[Scene]:
-    """Of as many of the recordings, from the first, as a page has room for."""
+    """Scenes of the recordings, from the first, as many as a page has room for."""
     scenes: list[Scene] = []
     room = MOST_TEXT
     for item in items:
-        scene = make_scene(
-            model, item.read(), picture, item.name, truth=item.truth, decoder=decoder, size=size, answers=item.answers
-        )
+        spikes, known = item.spikes or item.read(), {"truth": item.truth, "answers": item.answers}
+        scene = make_scene(model, spikes, picture, item.name, decoder=decoder, size=size, **known)
         room -= sum(len(part) for part in scene.content.values() if isinstance(part, str))
         if room < 0 and scenes:
             break

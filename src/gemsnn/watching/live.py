@@ -1,8 +1,8 @@
-"""The same page while a stream runs: served to browsers on this machine, which are told of every step.
+"""A server for the page of a live stream, for browsers on this machine.
 
-The page comes from ``/``; ``/events`` is a stream of server-sent events: ``begin`` when a recording begins (what the
-drawing needs to know), ``step`` after every step, ``nothing`` when nothing is in sight any more, ``end`` when there is
-no more. Whoever comes late is told first what happened since the last ``begin``.
+The page is at ``/``; ``/events`` is a stream of server-sent events: ``begin`` when a recording begins (the layout of
+the drawing), ``step`` after every step, ``nothing`` when nothing is in sight, ``end`` at the end of the stream. A
+browser that connects late first receives all events since the last ``begin``.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ from gemsnn.common.words import printable
 from gemsnn.errors import WriteError
 from gemsnn.events.records import Events
 from gemsnn.training import LiveModel, Model
-from gemsnn.watching.scene import MOST_HIDDEN, MOST_SIDE, STEP_MS, Picture, drawing_of, places
+from gemsnn.watching.scene import MOST_HIDDEN, MOST_SIDE, Picture, drawing_of, head_of, places, promise_of
 
 HOST = "127.0.0.1"
-KEPT = 1000  # messages for those who come late
-WAITING = 10_000  # messages that a browser may lag behind before it is given up
+KEPT = 1000  # messages for browsers that connect late
+WAITING = 10_000  # messages that a browser may lag behind before it is dropped
 MOST_CLASSES = 40
 MOST_CONNECTIONS = 64
-PATIENCE = 20  # seconds that somebody may be silent before asking, or not take what is sent
+PATIENCE = 20  # seconds until a client that sends no request, or reads nothing, is dropped
 
 
 class _Server(ThreadingHTTPServer):
-    """Bears any number of clients, slow, rude or silent: of too many, the one who came first is let go."""
+    """A server that drops its oldest connection when there are too many."""
 
     daemon_threads = True
-    request_queue_size = 128  # who comes while the door is full would knock again after a second, and then ever later
+    request_queue_size = 128  # a client that finds the queue full tries again only after a second, then ever later
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self._guests: dict[Any, None] = {}  # sockets, in the order in which they came
-        self._door = threading.Lock()
+        self._connections: dict[Any, None] = {}  # sockets, the oldest first
+        self._lock = threading.Lock()
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        with self._door:
-            self._guests[request] = None
-            first = next(iter(self._guests)) if len(self._guests) > MOST_CONNECTIONS else None
-            self._guests.pop(first, None)
-        if first is not None:
+        with self._lock:
+            self._connections[request] = None
+            oldest = next(iter(self._connections)) if len(self._connections) > MOST_CONNECTIONS else None
+            self._connections.pop(oldest, None)
+        if oldest is not None:
             with suppress(OSError):
-                first.shutdown(socket.SHUT_RDWR)  # whoever serves it notices
+                oldest.shutdown(socket.SHUT_RDWR)  # ends the thread that serves it
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        with self._door:
-            self._guests.pop(request, None)
+        with self._lock:
+            self._connections.pop(request, None)
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: whoever goes away in the middle is no trouble of ours."""
+        """Ignore clients that disconnect during a request."""
 
 
 class LiveServer:
-    """Serves one page and what happens; bound to this machine only.
+    """Serves one page and its events to this machine only.
 
     Use as a context manager. Port 0 takes any free one; ``address`` says which.
     """
@@ -72,7 +72,7 @@ class LiveServer:
     def __init__(self, page: str, port: int = 0) -> None:
         self._page = page.encode()
         self._lock = threading.Lock()
-        self._told: deque[bytes] = deque(maxlen=KEPT)
+        self._sent: deque[bytes] = deque(maxlen=KEPT)
         self._begun = b""
         self._listeners: set[queue.Queue[bytes | None]] = set()
         self.somebody_came = threading.Event()
@@ -90,22 +90,22 @@ class LiveServer:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             for listener in self._listeners:
-                with suppress(queue.Full):  # who lags behind is not waited for
+                with suppress(queue.Full):  # do not wait for slow browsers
                     listener.put_nowait(None)
             self._listeners.clear()
         self._server.shutdown()
         self._server.server_close()
 
     def tell(self, event: str, content: dict[str, Any]) -> None:
-        """Tell everybody who listens, now or later."""
+        """Send an event to all browsers, connected now or later."""
         text = json.dumps(content, allow_nan=False, separators=(",", ":"))
         message = f"event: {event}\ndata: {text}\n\n".encode()
         with self._lock:
             if event == "begin":
                 self._begun = message
-                self._told.clear()
+                self._sent.clear()
             else:
-                self._told.append(message)
+                self._sent.append(message)
             for listener in list(self._listeners):
                 try:
                     listener.put_nowait(message)
@@ -115,7 +115,7 @@ class LiveServer:
     def _listen(self) -> queue.Queue[bytes | None]:
         listener: queue.Queue[bytes | None] = queue.Queue(WAITING)
         with self._lock:
-            for message in [self._begun, *self._told] if self._begun else []:
+            for message in [self._begun, *self._sent] if self._begun else []:
                 listener.put(message)
             self._listeners.add(listener)
         self.somebody_came.set()
@@ -128,7 +128,7 @@ class LiveServer:
             timeout = PATIENCE
 
             def do_GET(self) -> None:
-                # A page from elsewhere cannot reach us by giving this machine another name.
+                # Another site's page must not get here through a host name that resolves to this machine.
                 if self.headers.get("Host") not in (f"{HOST}:{server.port}", f"localhost:{server.port}"):
                     self.send_error(403)
                 elif self.path == "/":
@@ -160,7 +160,7 @@ class LiveServer:
                         self.wfile.write(message)
                         self.wfile.flush()
                 except OSError:
-                    pass  # the browser went away
+                    pass  # the browser disconnected
                 finally:
                     with server._lock:
                         server._listeners.discard(listener)
@@ -174,38 +174,26 @@ class LiveServer:
 def show(
     server: LiveServer, model: Model, live: LiveModel, source: Iterable[Events | None], name: str, again: bool
 ) -> None:
-    """Follow a source of events to its end, and tell the server of every step."""
+    """Follow a source of events to its end, and send every step to the server."""
     picture = Picture.of(model)
     longest = picture.n_inputs if picture.grid is None else max(picture.grid)
     layout = drawing_of(picture, max(1, -(-longest // MOST_SIDE)))
     n_hidden = model.network.n_hidden
     rows = np.unique(np.linspace(0, max(0, n_hidden - 1), min(n_hidden, MOST_HIDDEN)).astype(np.int64))
-    apart = picture.grid is not None and picture.n_inputs == 2 * picture.grid[0] * picture.grid[1]
+    separate = picture.grid is not None and picture.n_inputs == 2 * picture.grid[0] * picture.grid[1]
     begin: dict[str, Any] = {
+        **head_of(picture, layout, live.n_compartments),
         "name": printable(name),
         "truth": None,
-        "step_ms": picture.step_ms,
-        "play_ms": picture.step_ms or STEP_MS,
         "frames": 0,
-        "width": layout.width,
-        "height": layout.height,
-        "on_grid": picture.grid is not None,
-        "two_colours": apart,  # polarities that the network merges are merged here
-        "merged": layout.merged,
+        "two_colours": separate,  # inputs of the network, which may merge polarities
         "hidden_rows": len(rows),
         "hidden_of": n_hidden,
-        "compartments": live.n_compartments,
         "shown": list(range(min(len(model.classes), MOST_CLASSES))),
     }
     guarantee, size = getattr(live.stopping, "guarantee", None), getattr(live.stopping, "size", 1)
     if guarantee is not None:
-        begin["promise"] = {
-            "alpha": guarantee.alpha,
-            "size": size,
-            "checkpoints": list(guarantee.checkpoints),
-            "thresholds": [float(np.exp(-threshold)) for threshold in guarantee.thresholds],
-            "left": [0] * len(model.classes),
-        }
+        begin["promise"] = promise_of(guarantee, size, [0] * len(model.classes))
     index_of = {label: index for index, label in enumerate(model.classes)}
     for answer in live.follow(source, again=again):
         if answer.nothing:
@@ -213,13 +201,13 @@ def show(
             continue
         if answer.step == 1:
             server.tell("begin", begin)
-        seen = np.unique(places(layout, np.flatnonzero(live.inputs)))
+        spikes = np.unique(places(layout, np.flatnonzero(live.inputs)))
         members = None if answer.labels is None else [index_of[label] for label in answer.labels]
         server.tell(
             "step",
             {
                 "step": answer.step,
-                "spikes": seen.tolist(),
+                "spikes": spikes.tolist(),
                 "hidden": np.flatnonzero(live.spikes[0, rows]).tolist(),
                 "answer": index_of[answer.label],
                 "confidence": answer.confidence,

@@ -1,8 +1,8 @@
-"""Spikes and numbers as short texts, which the page's script reads again.
+"""Spikes and numbers as compact text for the page's script.
 
-Spikes go as whole numbers of a varying number of bytes (seven bits each, the lowest first; the eighth bit says that
-more follow): of each frame the number of spikes, the first place, and the distance of each further place from the one
-before. So a spike takes one byte or two, whatever the size of the sensor.
+Spikes are encoded as integers of variable length (seven bits per byte, the lowest first; the eighth bit is set if more
+bytes follow): for each frame the number of spikes, the first position, and the differences between positions. A spike
+takes one or two bytes, whatever the size of the sensor.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 
 def pack_spikes(frames: NDArray[np.integer[Any]], places: NDArray[np.integer[Any]], n_frames: int) -> str:
-    """(n,) frames and places of spikes, in any order; a place that spikes twice in a frame is told once."""
+    """Pack (n,) frames and positions of spikes, in any order; duplicates within a frame are merged."""
     width = int(places.max(initial=0)) + 1
     frame, place = np.divmod(np.unique(frames.astype(np.int64) * width + places.astype(np.int64)), width)
     first = np.flatnonzero(np.diff(frame, prepend=-1))  # of each frame that has any
@@ -26,12 +26,12 @@ def pack_spikes(frames: NDArray[np.integer[Any]], places: NDArray[np.integer[Any
 
 
 def pack_shares(values: NDArray[np.floating[Any]]) -> str:
-    """Numbers from 0 to 1, as 16 bits each, the low byte first."""
+    """Pack numbers from 0 to 1 with 16 bits each, little-endian."""
     return _text(np.rint(np.clip(values, 0, 1) * 65535).astype("<u2").tobytes())
 
 
 def pack_numbers(values: NDArray[np.integer[Any]]) -> str:
-    """Whole numbers from 0."""
+    """Pack non-negative integers."""
     return _text(_varying(values.astype(np.int64)))
 
 

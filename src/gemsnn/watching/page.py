@@ -1,4 +1,4 @@
-"""The page that plays recordings: one HTML file with everything inside."""
+"""The page that plays recordings, as one HTML file."""
 
 from __future__ import annotations
 
@@ -19,35 +19,39 @@ def watch_page(
     *,
     title: str,
     about: str = "",
+    lead: str | None = None,
     decoder: DecoderSettings | None = None,
     left_out: int = 0,
     order: str = "the least certain first",
     links: Sequence[tuple[str, str]] = (),
     live: str | None = None,
 ) -> str:
-    """HTML that plays one recording, or a gallery of several, the first of them to begin with.
+    """HTML that plays one recording, or a gallery of several, starting with the first.
 
     Parameters
     ----------
     title, about
-        What stands above: text, not HTML.
+        Title of the page, and what it shows: text, not HTML.
+    lead
+        Text below the title, instead of ``about`` with the decoder and the guarantee.
     decoder
-        How the scenes were read out, if not by the model's own decoder.
+        Decoder of the scenes. Default: the model's.
     left_out
-        Recordings of which there was no room.
+        Number of recordings for which there was no room.
     order
-        In which order several recordings are: text.
+        Order of several recordings, as text.
     links
-        Other pages, each with its name and address.
+        Names and addresses of other pages.
     live
-        Address that tells of a stream which is going on, in place of scenes.
+        Address of the events of a live stream, instead of scenes.
     """
     data = {
         "classes": [printable(label) for label in model.classes],
         "scenes": [scene.to_dict() for scene in scenes],
         "live": live,
     }
-    header = f'<h1>{escape(title)}</h1><p class="lead">{escape(_lead(model, about, decoder))}</p>'
+    lead = _lead(model, about, decoder) if lead is None else lead
+    header = f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>'
     if links:
         anchors = (f'<a href="{escape(to)}">{escape(name)}</a>' for name, to in links)
         header += f"<nav>{''.join(anchors)}</nav>"
@@ -55,27 +59,27 @@ def watch_page(
     if len(scenes) > 1:
         others = f"{left_out} more confident recordings not shown." if left_out else ""
         main += (
-            f'<section><h2>{counted(len(scenes), "recording")}, {escape(order)}</h2><p class="note">'
-            f'{others}</p><div class="gallery" id="gallery"></div></section>'
+            f"<section><h2>{counted(len(scenes), 'recording')}, {escape(order)}</h2>"
+            f'<div class="gallery" id="gallery"></div><p class="note">{others}</p></section>'
         )
     main += _TRANSPORT + f"{_script(data)}<script>{_part('player.js')}</script>"
     return page(title, header, main, _part("player.css"))
 
 
 def _lead(model: Model, about: str, decoder: DecoderSettings | None) -> str:
-    how = model.decoder if decoder is None else decoder
-    words = f"{about + ': ' if about else ''}{how.name} decoder, {counted(how.compartments, 'compartment')}. "
-    if model.calibration is None or model.calibration.decoder != how:
-        return words + "Not calibrated for it, so there are no sets: see gemsnn calibrate."
+    readout = model.decoder if decoder is None else decoder
+    words = f"{about + ': ' if about else ''}{readout.name} decoder, {counted(readout.compartments, 'compartment')}. "
+    if model.calibration is None or model.calibration.decoder != readout:
+        return words + "Not calibrated for this decoder, so there are no sets of classes: see gemsnn calibrate."
     guarantee = model.calibration.guarantee
     return (
-        f"{words}A set holds the true class with at least {100 * (1 - guarantee.alpha):g} %, at any moment, for "
-        f"recordings like the {guarantee.n_recordings} it was calibrated on."
+        f"{words}At any moment, the set contains the true class with a probability of at least "
+        f"{100 * (1 - guarantee.alpha):g} %, for recordings like the {guarantee.n_recordings} used for calibration."
     )
 
 
 def _script(data: dict[str, Any]) -> str:
-    """JSON that no browser can take for anything else."""
+    """JSON in a script element; escaped, so that no text in it can end the element."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c").replace("&", "\\u0026")
     return f'<script type="application/json" id="data">{text}</script>'
 
@@ -107,7 +111,7 @@ _STAGE = """<noscript><p class="notice">This page needs JavaScript to play.</p><
 _TRANSPORT = """<div class="transport"><button class="play" id="play" type="button" aria-label="play">▶</button>
 <input id="scrub" type="range" min="0" max="1" step="any" value="0" aria-label="position in time">
 <output><span id="clock"></span><span id="whole"></span></output>
-<button class="to-stop" id="to-stop" type="button" disabled>to the stop</button>
+<button class="to-stop" id="to-stop" type="button" disabled>go to stop</button>
 <select id="speed" aria-label="speed"><option value="0.1">0.1×</option><option value="0.25">0.25×</option>
 <option value="0.5">0.5×</option><option value="1" selected>1×</option><option value="2">2×</option>
 <option value="4">4×</option></select></div>

@@ -1,13 +1,16 @@
 "use strict";
-// Plays recordings: what is drawn follows from one number, the position in time steps.
-// Names of classes and recordings come from outside: they only ever become text (textContent), never HTML.
+// Plays recordings. Everything drawn depends on one number, the position in time steps.
+// Names of classes and recordings are untrusted: they are only set as text (textContent), never as HTML.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
   const COLOURS = ["#3b82f6", "#f0761b", "#17a673", "#a05be0", "#e0455e", "#1b9aaa",
     "#c29a05", "#d65db1", "#8b6b4a", "#6f8f2f", "#7a6ff0", "#7b8794"];
   const OFF = [59, 130, 246], ON = [240, 118, 27];
-  const LANE = 11, FADE_MS = 120, KEPT = 1000;  // steps of an endless stream that are kept, at least
+  const LANE = 11, FADE_MS = 120;
+  const KEPT = 1000;  // smallest number of steps of a live stream in memory
+  const UNLIKE = "unlike anything it was trained on";
+  const SHORT_MS = 2000;  // shorter recordings play in slow motion
 
   // ---- unpacking (see packing.py)
 
@@ -84,7 +87,7 @@
   };
   const listed = (indices) => `{${indices.map(name).join(", ")}}`;
 
-  // ---- canvases: what does not change is drawn once, and shown up to the position
+  // ---- canvases: curves and rasters are drawn once as a layer, and shown up to the position
 
   const fit = (canvas, height) => {
     const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 300;
@@ -110,11 +113,11 @@
 
   let scene = null, position = 0, playing = false, before = 0, layers = {}, following = true;
 
-  // The share of the drawing's width that has passed after so many steps; an endless stream is shown from its `begin`.
+  // The fraction of a drawing's width that a number of steps covers; a live stream is shown from its `begin`.
   const begin = () => scene.begin || 0;
   const span = () => Math.max(scene.steps - begin(), 1);
   const passed = (steps) => Math.max(0, steps - begin()) / span();
-  const frameAt = (steps) => {  // the last frame that is over by then; -1 before the first
+  const frameAt = (steps) => {  // the last frame that is complete after so many steps; -1 before the first
     let low = 0, high = scene.ends.length;
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -145,7 +148,7 @@
     canvas.style.aspectRatio = `${width} / ${height}`;
     canvas.getContext("2d").putImageData(image(frame), 0, 0);
   };
-  const fading = () => {  // frames that are still seen
+  const fading = () => {  // number of frames that are visible
     const ms = scene.play_ms * span() / Math.max(1, scene.ends.length);
     return Math.max(1, Math.round(FADE_MS / ms));
   };
@@ -249,7 +252,7 @@
     draw.textAlign = "right";
     draw.fillText(time(scene, scene.steps), left + wide, plot + 14);
     if (scene.promise) {
-      // A checkpoint, and the probability below which a class leaves there.
+      // Each checkpoint, and the probability below which a class leaves the set.
       scene.promise.checkpoints.forEach((steps, i) => {
         if (steps > scene.steps || steps < begin()) return;
         draw.fillStyle = css("--line");
@@ -294,7 +297,7 @@
   // ---- words and bars
 
   let bars = [], chips = new Map();
-  const furnish = () => {
+  const prepare = () => {
     const list = $("bars"), set = $("set");
     list.replaceChildren();
     set.replaceChildren();
@@ -316,8 +319,8 @@
     $("eye").setAttribute("aria-label", scene.on_grid ? "events on the grid of the sensor" : "input spikes over time");
     const notes = [];
     if (scene.promise) {
-      notes.push("Upright lines are checkpoints: a class whose probability lies below the tick leaves the set; the bars "
-        + "below the curves show who is still in it");
+      notes.push("Vertical lines are checkpoints: a class with a probability below the tick leaves the set. The bars "
+        + "below the curves show how long each class stays in the set");
     }
     if (scene.merged > 1) {
       notes.push(scene.on_grid ? `${scene.merged} × ${scene.merged} cells are drawn as one`
@@ -328,7 +331,7 @@
     }
     if (scene.hidden_rows < scene.hidden_of) notes.push(`${scene.hidden_rows} of ${scene.hidden_of} hidden neurons are drawn`);
     if (scene.shown.length < data.classes.length) {
-      const which = scene.live ? "the first" : "those that were ever most probable";
+      const which = scene.live ? "the first" : "the most probable";
       notes.push(`${scene.shown.length} of ${data.classes.length} classes are drawn: ${which}`);
     }
     $("notes").textContent = notes.map((note) => `${note}.`).join(" ");
@@ -350,20 +353,20 @@
         set.append(chips.get("others"));
       }
     }
-    set.hidden = $("stop").hidden = !scene.promise;
+    set.hidden = $("stop").hidden = $("to-stop").hidden = !scene.promise;
     $("to-stop").disabled = !(scene.promise && scene.stopped < scene.steps);
     $("scrub").max = scene.steps;
     $("whole").textContent = scene.live ? "" : ` / ${time(scene, scene.steps)}`;
     layers = {};
   };
 
-  const tell = (frame) => {
+  const describe = (frame) => {
     const answer = frame < 0 ? null : scene.answers[frame], steps = frame < 0 ? 0 : scene.ends[frame];
     $("answer").textContent = answer === null ? "…" : name(answer);
     $("answer").style.color = answer === null ? "" : colour(scene, answer);
-    const unlike = answer !== null && scene.unusual[frame] ? ` · unlike anything it was trained on${scene.promise ? ", no guarantee" : ""}` : "";
-    $("sure").textContent = answer === null ? "nothing seen yet" : `${(100 * scene.confidences[frame]).toFixed(0)} % sure${unlike}`;
-    if (scene.nothing && frame >= scene.answers.length - 1) tellNothing(answer === null ? "" : `before: ${name(answer)}`);
+    const unlike = answer !== null && scene.unusual[frame] ? ` · ${UNLIKE}${scene.promise ? ", no guarantee" : ""}` : "";
+    $("sure").textContent = answer === null ? "no events yet" : `${(100 * scene.confidences[frame]).toFixed(0)} % sure${unlike}`;
+    if (scene.nothing && frame >= scene.answers.length - 1) showNothing(answer === null ? "" : `before: ${name(answer)}`);
     for (const { index, row, fill, value } of bars) {
       const p = frame < 0 ? 0 : scene.p[frame][scene.shown.indexOf(index)];
       fill.style.width = `${100 * p}%`;
@@ -378,7 +381,7 @@
         for (let c = 0; c < data.classes.length; c++) inside += !chips.has(c) && inSet(scene, c, steps);
         chip.textContent = inside ? `and ${inside} more` : "";
       }
-      tellStop(steps);
+      describeStop(steps);
     }
     const done = frame < 0 ? 0 : scene.spent[frame];
     $("spent").textContent = scene.live ? "" : `${done} of ${scene.spent[scene.spent.length - 1] || 0} spikes so far`;
@@ -387,7 +390,7 @@
     $("scrub").setAttribute("aria-valuetext", $("clock").textContent);
   };
   const possible = (steps) => data.classes.map((_, c) => c).filter((c) => inSet(scene, c, steps));
-  const tellStop = (steps) => {
+  const describeStop = (steps) => {
     const box = $("stop"), known = scene.stopped !== null && steps >= scene.stopped;
     const kept = possible(known ? scene.stopped : steps), small = kept.length <= scene.promise.size;
     const missed = scene.truth !== null && scene.truth !== undefined && !kept.map(name).includes(scene.truth);
@@ -396,14 +399,14 @@
     if (!known) {
       box.textContent = `${kept.length} of ${data.classes.length} classes are still possible`;
     } else if (!small) {
-      box.textContent = `no early stop: ${kept.length} classes are left at the end`;
+      box.textContent = `no early stop: ${kept.length} classes are still possible at the end`;
     } else {
       const saved = 1 - scene.stopped / scene.steps, all = scene.spent[scene.spent.length - 1] || 1;
       const spared = 1 - scene.spent[frameAt(scene.stopped)] / all;
       const gain = scene.live || saved <= 0 ? ""
         : `: ${(100 * saved).toFixed(0)} % of the time and ${(100 * spared).toFixed(0)} % of the spikes saved`;
-      const what = kept.length ? listed(kept) : "an empty set: no class fits as it should";
-      const miss = missed ? `; the truth is not in it, which may happen to ${+(100 * scene.promise.alpha).toFixed(4)} %` : "";
+      const what = kept.length ? listed(kept) : "an empty set: no class fits";
+      const miss = missed ? `; the true class is not in it, as for at most ${+(100 * scene.promise.alpha).toFixed(4)} % of recordings` : "";
       box.textContent = `would stop after ${time(scene, scene.stopped)} with ${what}${gain}${miss}`;
     }
   };
@@ -415,7 +418,7 @@
     drawEye(frame);
     drawCurves(frame);
     drawHidden(frame);
-    tell(frame);
+    describe(frame);
   };
   const seek = (steps) => {
     position = Math.max(0, Math.min(scene.steps, steps));
@@ -445,10 +448,18 @@
     if (!scene.live && position >= scene.steps) play(false);
     else requestAnimationFrame(tick);
   };
+  let speedChosen = false;
+  const slowMotion = () => {  // the highest speed, at most 1, at which the recording takes long enough to watch
+    const ms = scene.steps * scene.play_ms;
+    const speeds = [...$("speed").options].map((option) => option.value).filter((speed) => Number(speed) <= 1);
+    if (scene.live || ms >= SHORT_MS) return "1";
+    return speeds.reverse().find((speed) => ms / Number(speed) >= SHORT_MS) || speeds[speeds.length - 1];
+  };
   const choose = (index, start) => {
     scene = unpack(data.scenes[index]);
     position = 0;
-    furnish();
+    prepare();
+    if (!speedChosen) $("speed").value = slowMotion();
     document.querySelectorAll(".gallery button").forEach((card, i) => card.setAttribute("aria-current", String(i === index)));
     if (start) play(true); else { play(false); show(); }
   };
@@ -467,7 +478,8 @@
       canvas.height = each.on_grid ? each.height : 120;
       const what = element("span", `what${wrong ? " wrong" : ""}`,
         `${name(each.chosen)} · ${(100 * each.confidence).toFixed(0)} %${wrong ? ` · truth ${each.truth}` : ""}`);
-      const who = element("span", "who", each.members ? `${listed(each.members)} · ${each.name}` : each.name);
+      const file = each.name.slice(each.name.lastIndexOf("/") + 1);
+      const who = element("span", "who", each.members ? `${listed(each.members)} · ${file}` : file);
       who.title = each.name;
       card.append(canvas, what, who);
       card.addEventListener("click", () => {
@@ -479,6 +491,7 @@
       waiting.push(() => {
         const old = scene;
         scene = unpack(each);
+        if (scene.unusual[scene.unusual.length - 1]) card.append(element("span", "who wrong", UNLIKE));
         const draw = canvas.getContext("2d");
         if (scene.on_grid) draw.putImageData(image(busiest()), 0, 0);
         else raster(draw, scene.height, scene.spikes, 120, 120, `rgb(${ON})`);
@@ -494,44 +507,44 @@
     next();
   };
 
-  // ---- a stream that goes on: the server sends what happens (see live.py)
+  // ---- a live stream: the server sends events (see live.py)
 
-  const tellNothing = (before) => {
+  const showNothing = (before) => {
     $("answer").textContent = "nothing in sight";
     $("answer").style.color = "";
-    $("sure").textContent = before || "waits for something to come";
+    $("sure").textContent = before || "waiting for events";
   };
 
   const listen = () => {
     const source = new EventSource(data.live);
     const light = (on, words) => { $("light").classList.toggle("on", on); $("light-words").textContent = words; };
     source.addEventListener("begin", (event) => {
-      const told = JSON.parse(event.data);
-      data.scenes[0] = { ...told, live: true, ready: true, steps: 0, begin: 0, ends: [], spikes: [], hidden: [], answers: [],
+      const head = JSON.parse(event.data);
+      data.scenes[0] = { ...head, live: true, ready: true, steps: 0, begin: 0, ends: [], spikes: [], hidden: [], answers: [],
         confidences: [], unusual: [], spent: [], p: [], stopped: null, members: null };
       choose(0, true);
       light(true, "live");
     });
     source.addEventListener("step", (event) => {
       if (!scene) return;
-      const told = JSON.parse(event.data), live = data.scenes[0];
-      if (!live.ends.length) live.begin = told.step - 1;  // who comes late has not heard all
-      live.steps = told.step;
-      live.ends.push(told.step);
-      live.spikes.push(told.spikes);
-      live.hidden.push(told.hidden);
-      live.answers.push(told.answer);
-      live.confidences.push(told.confidence);
-      live.unusual.push(told.unusual);
-      live.spent.push((live.spent[live.spent.length - 1] || 0) + told.hidden_spikes);
-      live.p.push(live.shown.map((index) => told.probabilities[index]));
-      if (live.promise && told.members) {
+      const step = JSON.parse(event.data), live = data.scenes[0];
+      if (!live.ends.length) live.begin = step.step - 1;  // a browser that connects late misses the first steps
+      live.steps = step.step;
+      live.ends.push(step.step);
+      live.spikes.push(step.spikes);
+      live.hidden.push(step.hidden);
+      live.answers.push(step.answer);
+      live.confidences.push(step.confidence);
+      live.unusual.push(step.unusual);
+      live.spent.push((live.spent[live.spent.length - 1] || 0) + step.hidden_spikes);
+      live.p.push(live.shown.map((index) => step.probabilities[index]));
+      if (live.promise && step.members) {
         data.classes.forEach((_, c) => {
-          if (!live.promise.left[c] && !told.members.includes(c)) live.promise.left[c] = told.step;
+          if (!live.promise.left[c] && !step.members.includes(c)) live.promise.left[c] = step.step;
         });
       }
-      if (told.stop && live.stopped === null) live.stopped = told.step;
-      live.members = told.members;
+      if (step.stop && live.stopped === null) live.stopped = step.step;
+      live.members = step.members;
       if (live.ends.length > 2 * KEPT) {
         for (const kept of [live.ends, live.spikes, live.hidden, live.answers, live.confidences, live.unusual, live.spent, live.p]) {
           kept.splice(0, KEPT);
@@ -543,7 +556,7 @@
     });
     source.addEventListener("nothing", () => {
       light(true, "live, nothing in sight");
-      if (!scene) return tellNothing("");
+      if (!scene) return showNothing("");
       data.scenes[0].nothing = true;
       seek(scene.steps);
     });
@@ -557,11 +570,12 @@
     source.onerror = () => light(false, "no connection");
   };
 
-  // ---- hands
+  // ---- controls
 
   $("play").addEventListener("click", () => play(!playing));
   $("scrub").addEventListener("input", () => { play(false); seek(Number($("scrub").value)); });
   $("to-stop").addEventListener("click", () => { play(false); seek(scene.stopped); });
+  $("speed").addEventListener("change", () => { speedChosen = true; });
   document.addEventListener("keydown", (event) => {
     if (!scene || event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
     const onButton = event.target.tagName === "BUTTON", onScrub = event.target.id === "scrub";
@@ -591,7 +605,7 @@
     thumbnails();
     linked();
   }
-  window.player = {  // for tests, and for the curious
+  window.player = {  // for tests
     seek: (steps) => { play(false); seek(steps); },
     get position() { return position; },
     get playing() { return playing; },

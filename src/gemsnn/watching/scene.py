@@ -1,7 +1,7 @@
-"""What there is to see of one recording: its events, the hidden spikes, the answers, the set, and when it would stop.
+"""All that a page shows of one recording: events, hidden spikes, answers, the set of classes, and the stop.
 
-A page stays small whatever the recording: time steps are put together into frames where there are thousands, cells of a
-large sensor into squares, and of many hidden neurons or classes some are shown. What was put together is said.
+The size of a page is bounded: thousands of time steps are merged into frames, cells of a large sensor into squares, and
+of many hidden neurons or classes only some are shown. The page states what was merged or left out.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MOST_SIDE = 320  # cells of a picture along its longer side
 MOST_SPIKES = 300_000  # of a recording; about half a megabyte
 MOST_HIDDEN, MOST_HIDDEN_SPIKES = 400, 100_000
 MOST_CLASSES = 12
-STEP_MS = 25.0  # where a step has no length of its own, so that it can be played
+STEP_MS = 25.0  # to play time steps that have no duration
 
 
 class Picture(NamedTuple):
-    """How the inputs are drawn: on a grid, or one row for each where there is none."""
+    """How the inputs are drawn: on a grid, or else as one row per input."""
 
     n_inputs: int
     grid: tuple[int, int] | None = None
@@ -37,7 +37,7 @@ class Picture(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, grid: tuple[int, int] | None = None) -> Picture:
-        """For a model; ``grid`` is that of data that know it."""
+        """The picture for a model; ``grid`` is that of the data, for a model that knows none."""
         known = model.preprocessing.grid if model.preprocessing is not None else grid
         return cls(model.network.n_inputs, known, model.preprocessing)
 
@@ -47,32 +47,32 @@ class Picture(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where a spike goes in the drawing."""
+    """Where spikes are drawn."""
 
     width: int
     height: int
-    place: NDArray[np.int64]  # (cells,): of a cell, or input, in the drawing, row by row
-    two_colours: bool  # places run twice over the drawing: OFF, then ON
-    merged: int  # cells along the side of a square that is one in the drawing
+    place: NDArray[np.int64]  # (cells,): position of each cell, or input, in the drawing, row by row
+    two_colours: bool  # positions of OFF come first, then those of ON
+    merged: int  # side, in cells, of the square that is drawn as one
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One recording with everything that happened, as JSON values for the page.
+    """One recording with the model's answers, as JSON values for the page.
 
     Attributes
     ----------
     name, truth
-        What it is called, and which class it is, if that is known.
+        Name, and true class if it is known.
     chosen, confidence
-        The answer at the end: index and probability.
+        The answer at the end: class index and probability.
     members, stopped
-        The set at the end, as indices, and the number of steps after which it would have been stopped; None where the
-        model makes no promise.
+        Class indices of the set at the end, and the number of steps until the stop; None for a model without a
+        guarantee.
     steps
-        T
+        Number of time steps T.
     content
-        All the rest, packed.
+        Everything else, packed.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Scene:
     content: dict[str, Any] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """As the page's script reads it."""
+        """The form that the page's script reads."""
         head = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "content"}
         return {**head, **self.content}
 
@@ -106,39 +106,33 @@ def make_scene(
     Parameters
     ----------
     spikes
-        Of the inputs; polarities that the network merges may be apart.
+        Input spikes; polarities that the network merges may be separate.
     decoder
-        The model's own if not given; a model that is calibrated for another gives no sets.
+        Default: the model's. A model that is calibrated for another decoder gives no sets.
     size
-        The recording would be stopped as soon as the set has no more classes.
+        The recording stops when the set has at most this many classes.
     answers
-        Of the model with that decoder, if it was asked already.
+        The model's answers with that decoder, if they are known.
     """
-    how = model.decoder if decoder is None else decoder
+    readout = model.decoder if decoder is None else decoder
     if len(model.classes) != model.network.n_visible:
         raise DataError("this model was trained on spike patterns: it has no classes, so there are no answers to watch")
     inputs = spikes.to_array(picture.n_inputs)
     if answers is None:
-        answers = model.predict_anytime(inputs, how.kind, how.compartments)
-    assert answers.usual is not None  # a model always says
+        answers = model.predict_anytime(inputs, readout.kind, readout.compartments)
+    assert answers.usual is not None
     T, n_frames = len(inputs), min(len(inputs), MOST_FRAMES)
-    ends = -(-np.arange(1, n_frames + 1) * T // n_frames)  # steps seen when each frame is over
+    ends = -(-np.arange(1, n_frames + 1) * T // n_frames)  # number of steps at the end of each frame
     frame_of = np.searchsorted(ends, np.arange(T), side="right")
     shown = _classes_to_show(answers.probabilities)
     layout, drawn = _drawing(spikes, picture, frame_of, n_frames)
     content = {
-        "step_ms": picture.step_ms,
-        "play_ms": picture.step_ms or STEP_MS,
+        **head_of(picture, layout, readout.compartments),
         "ends": pack_numbers(np.diff(ends, prepend=0)),
         "frames": n_frames,
-        "width": layout.width,
-        "height": layout.height,
-        "on_grid": picture.grid is not None,
         "two_colours": layout.two_colours,
-        "merged": layout.merged,
         "spikes": drawn,
-        "spike_count": len(spikes.spikes),
-        **_hidden(model, how, inputs, frame_of, n_frames),
+        **_hidden(model, readout, inputs, frame_of, n_frames),
         "hidden_spikes": pack_numbers(np.bincount(frame_of, answers.hidden_spikes, n_frames).round().astype(np.int64)),
         "shown": shown.tolist(),
         "probabilities": pack_shares(answers.probabilities[ends - 1][:, shown]),
@@ -147,26 +141,43 @@ def make_scene(
         "unusual": pack_numbers((answers.usual[ends - 1] < UNUSUAL).astype(np.int64)),
     }
     members, stopped = None, None
-    if model.calibration is not None and model.calibration.decoder == how:
+    if model.calibration is not None and model.calibration.decoder == readout:
         guarantee = model.calibration.guarantee
         sets = guarantee.sets(answers)
         members = np.flatnonzero(sets[-1]).tolist()
         stopped = int(guarantee.stop(answers, size).steps)
-        content["promise"] = {
-            "alpha": guarantee.alpha,
-            "size": size,
-            "checkpoints": list(guarantee.checkpoints),
-            "thresholds": [float(np.exp(-threshold)) for threshold in guarantee.thresholds],
-            # of each class, the number of steps after which it left; 0 if it never did
-            "left": np.where(sets[-1], 0, sets.sum(axis=0) + 1).tolist(),
-        }
-    last, certain = int(answers.classes[-1]), float(answers.confidence[-1])
-    told = None if truth is None else printable(truth)
-    return Scene(printable(name), told, last, certain, members, stopped, T, content)
+        content["promise"] = promise_of(guarantee, size, np.where(sets[-1], 0, sets.sum(axis=0) + 1).tolist())
+    last, confidence = int(answers.classes[-1]), float(answers.confidence[-1])
+    true_class = None if truth is None else printable(truth)
+    return Scene(printable(name), true_class, last, confidence, members, stopped, T, content)
+
+
+def head_of(picture: Picture, layout: Layout, compartments: int) -> dict[str, Any]:
+    """What the page has to know of a recording, live or not, before its steps."""
+    return {
+        "step_ms": picture.step_ms,
+        "play_ms": picture.step_ms or STEP_MS,
+        "width": layout.width,
+        "height": layout.height,
+        "on_grid": picture.grid is not None,
+        "merged": layout.merged,
+        "compartments": compartments,
+    }
+
+
+def promise_of(guarantee: Any, size: int, left: list[int]) -> dict[str, Any]:
+    """A guarantee for the page; ``left`` is the step at which each class leaves the set, 0 if it never does."""
+    return {
+        "alpha": guarantee.alpha,
+        "size": size,
+        "checkpoints": list(guarantee.checkpoints),
+        "thresholds": [float(np.exp(-threshold)) for threshold in guarantee.thresholds],
+        "left": left,
+    }
 
 
 def drawing_of(picture: Picture, merged: int = 1) -> Layout:
-    """How spikes of a picture are placed; ``merged`` cells along a side are one."""
+    """The layout of a picture; squares with a side of ``merged`` cells are drawn as one."""
     if picture.grid is None:
         height = -(-picture.n_inputs // merged)
         return Layout(1, height, np.arange(picture.n_inputs) // merged, False, merged)
@@ -182,7 +193,7 @@ def drawing_of(picture: Picture, merged: int = 1) -> Layout:
 
 
 def places(layout: Layout, index: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Where spikes of the given indices go; the second plane, ON, after the first."""
+    """Positions of spikes in the drawing; those of the second plane, ON, follow those of the first."""
     plane, cell = np.divmod(index.astype(np.int64), len(layout.place))
     offset = np.where(plane == 1, layout.width * layout.height, 0) if layout.two_colours else 0
     found: NDArray[np.int64] = layout.place[cell] + offset
@@ -190,26 +201,25 @@ def places(layout: Layout, index: NDArray[np.integer[Any]]) -> NDArray[np.int64]
 
 
 def _drawing(spikes: SpikeList, picture: Picture, frame_of: NDArray[Any], n_frames: int) -> tuple[Layout, str]:
-    """As fine as the size of the page allows."""
+    """The layout and the packed spikes, at the finest resolution that the size of a page allows."""
     frames, index = frame_of[spikes.spikes["step"]], spikes.spikes["index"]
     longest = picture.n_inputs if picture.grid is None else max(picture.grid)
     merged = max(1, -(-longest // MOST_SIDE))
     while True:
         layout = drawing_of(picture, merged)
-        where = places(layout, index)
         cells = 2 * layout.width * layout.height
-        told = np.unique(frames.astype(np.int64) * cells + where)
-        if len(told) <= MOST_SPIKES or merged >= longest:
-            return layout, pack_spikes(*np.divmod(told, cells), n_frames)
+        distinct = np.unique(frames.astype(np.int64) * cells + places(layout, index))
+        if len(distinct) <= MOST_SPIKES or merged >= longest:
+            return layout, pack_spikes(*np.divmod(distinct, cells), n_frames)
         merged *= 2
 
 
 def _hidden(
-    model: Model, how: DecoderSettings, inputs: NDArray[Any], frame_of: NDArray[Any], n_frames: int
+    model: Model, readout: DecoderSettings, inputs: NDArray[Any], frame_of: NDArray[Any], n_frames: int
 ) -> dict[str, Any]:
-    """Of the first compartment, while the visible neurons run freely."""
+    """Hidden spikes of the first compartment; no visible neuron is clamped."""
     seed = model.prediction_seed
-    response = sample(model.network, model.parameters, inputs, how.compartments, seed, example=None)
+    response = sample(model.network, model.parameters, inputs, readout.compartments, seed, example=None)
     hidden = response[:, 0, : model.network.n_hidden]
     n = hidden.shape[1]
     few = min(n, MOST_HIDDEN)
@@ -221,11 +231,10 @@ def _hidden(
         "hidden": pack_spikes(frame_of[step], row, n_frames),
         "hidden_rows": len(rows),
         "hidden_of": n,
-        "compartments": how.compartments,
     }
 
 
 def _classes_to_show(probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Those that were ever the most probable, in their order."""
+    """Indices of the classes with the highest probability at any time."""
     order = np.argsort(-probabilities.max(axis=0), kind="stable")[:MOST_CLASSES]
     return np.sort(order)
