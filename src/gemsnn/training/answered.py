@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from gemsnn.engine import engine_named
 from gemsnn.inference import AnytimePrediction, as_decoder, class_patterns, log_likelihood, recording_key
-from gemsnn.inference.anytime import Readout, read_out
 from gemsnn.inference.evidence import Evidence, Fired, hidden_see_visible, run_for
 from gemsnn.inference.likelihood import Mean, averaged
+from gemsnn.inference.prediction import Readout, read_out
 from gemsnn.inference.sequences import AT_ONCE
 from gemsnn.model import Network, Parameters
 from gemsnn.model.spike_list import SpikeList

@@ -17,8 +17,8 @@ from scipy.stats import binomtest
 from gemsnn.common.splits import group_share
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.inference import AnytimePrediction, Guarantee, as_decoder, calibrate, recording_key
-from gemsnn.inference.anytime import Readout
 from gemsnn.inference.guarantee import affordable, checkpoints_of
+from gemsnn.inference.prediction import Readout
 from gemsnn.model import Network, Parameters
 from gemsnn.training.answered import answered, batches
 from gemsnn.training.config import DecoderSettings

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.inference import fit_temperature, fit_usual, recording_key, spikes_left_out
-from gemsnn.inference.anytime import AnytimePrediction
 from gemsnn.inference.guarantee import checkpoints_of
+from gemsnn.inference.prediction import AnytimePrediction
 from gemsnn.inference.sight import fit_sight
 from gemsnn.inference.usual import CHECKPOINTS
 from gemsnn.model import Network, Parameters
