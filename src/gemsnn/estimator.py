@@ -35,8 +35,6 @@ from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array
 from gemsnn.model.spike_list import SpikeList
 from gemsnn.rules import RULES, Rule
-from gemsnn.training.answers import Answers
-from gemsnn.training.certainty_fit import with_certainty
 from gemsnn.training.config import NetworkSettings, ScheduleSettings, SettingsGroup, TrainingConfig, rule_table
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.display import display
@@ -45,14 +43,13 @@ from gemsnn.training.from_settings import augmentation_of, means_of, trainer_of
 from gemsnn.training.health import LearningWarning, few_steps_of_many_inputs
 from gemsnn.training.inputs import events_or_spikes, spikes_of
 from gemsnn.training.live import LiveModel
-from gemsnn.training.model import Model, save_model
+from gemsnn.training.model import Answers, Model, save_model, with_certainty
 from gemsnn.training.nothing import AnyClass, targets_of_nothing
-from gemsnn.training.partition import Partition
+from gemsnn.training.partition import Partition, checked_weights, class_weights
 from gemsnn.training.run import load_model
 from gemsnn.training.schedule import Schedule
 from gemsnn.training.step_size import suited_learning_rate
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer
-from gemsnn.training.weights import checked_weights, class_weights
 
 GROUPS: dict[str, type[SettingsGroup]] = {"network": NetworkSettings, "schedule": ScheduleSettings}
 """Arguments that gather settings."""

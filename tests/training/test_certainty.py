@@ -12,8 +12,8 @@ from gemsnn import CheckpointError
 from gemsnn.inference import UNUSUAL, recording_key
 from gemsnn.metrics import expected_calibration_error
 from gemsnn.training import ArrayData, ArrayExamples, DecoderSettings, Model, RunDirectory, TrainingConfig, train
-from gemsnn.training.any_time import figures_at_any_time
-from gemsnn.training.certainty_fit import FEWEST, certainty_of
+from gemsnn.training.appraisal import figures_at_any_time
+from gemsnn.training.certainty import FEWEST, certainty_of
 from gemsnn.training.model import read_model, save_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:still improving")  # four epochs are few, and enough for these tests

@@ -13,9 +13,9 @@ from gemsnn.events import Preprocessing, open_prepared, write_prepared
 from gemsnn.learning import Lesson
 from gemsnn.model import Circuit
 from gemsnn.training import ArrayData, ArrayExamples, RunDirectory, load_model, train, trainer_of
+from gemsnn.training.augmentation import FIRST_KEY, Replay
 from gemsnn.training.from_model import config_of
 from gemsnn.training.readout import with_readout
-from gemsnn.training.replay import FIRST_KEY, Replay
 
 
 @pytest.fixture(scope="module")

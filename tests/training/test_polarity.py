@@ -7,7 +7,7 @@ import pytest
 
 from gemsnn.events import open_prepared, simulate_prepared
 from gemsnn.training import TrainingConfig, load_model, save_model, trainer_of
-from gemsnn.training.polarity import merged_polarities
+from gemsnn.training.adapted import merged_polarities
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def check_recordings_fit(model: Any, run: Path) -> None:
 
 def fitting(model: Any, data: Any) -> Any:
     """The data of a prepared file as the model knows it; one that it was not made for is refused, with what differs."""
-    from gemsnn.training.relabelled import relabelled, with_inputs_of
+    from gemsnn.training.adapted import relabelled, with_inputs_of
 
     data = with_inputs_of(model, data)
     known = {str(label) for label in model.classes}

@@ -225,7 +225,7 @@ def _print_beginning(run: "RunDirectory", trainer: "Trainer", start: "FromModel 
 
 def _begins(start: "FromModel", trainer: "Trainer") -> str:
     """Where a run begins that goes on from a model."""
-    from gemsnn.training.replay import Replay
+    from gemsnn.training.augmentation import Replay
 
     before, now = [str(label) for label in start.model.classes], [str(label) for label in trainer.data.classes]
     renamed = {str(old): str(new) for old, new in start.rename.items()}
@@ -246,7 +246,7 @@ def _begins(start: "FromModel", trainer: "Trainer") -> str:
 def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
     from rich.table import Column, Table
 
-    from gemsnn.training.choice import is_the_last
+    from gemsnn.training.evaluations import is_the_last
 
     progress = trainer.state.progress
     models = {

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.engine import engine_named
-from gemsnn.inference import AnytimePrediction, as_decoder, class_patterns, log_likelihood, recording_key
+from gemsnn.inference import AnytimePrediction, class_patterns, log_likelihood, recording_key
 from gemsnn.inference.evidence import Evidence, Fired, hidden_see_visible, run_for
 from gemsnn.inference.likelihood import Mean, averaged
 from gemsnn.inference.prediction import Readout, read_out
 from gemsnn.inference.sequences import AT_ONCE
 from gemsnn.model import Network, Parameters
 from gemsnn.model.spike_list import SpikeList
-from gemsnn.training.certainty import Certainty
-from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 
 BATCH = 64  # examples read at a time
@@ -77,14 +75,6 @@ class Answered(NamedTuple):
     """The spikes behind the answers, of each way to read out."""
     log_likelihoods: NDArray[np.float64] | None
     """(n,): where realisations were asked for."""
-
-
-def readouts_of(decoders: Sequence[DecoderSettings], certainty: Certainty | None = None) -> list[Readout]:
-    """With what a model knows of answers that are read out so."""
-    known = [{} if certainty is None else certainty.of(one) for one in decoders]
-    return [
-        Readout(as_decoder(how.kind), how.compartments, **of_one) for how, of_one in zip(decoders, known, strict=True)
-    ]
 
 
 def answered(

@@ -15,8 +15,8 @@ from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, DataError, GemsnnError
 from gemsnn.plot.curves import TITLES
 from gemsnn.plot.panels import Panel, in_page
-from gemsnn.training.choice import better, criterion
 from gemsnn.training.config import fields_of, read_config
+from gemsnn.training.evaluations import better, criterion
 from gemsnn.training.run import RunDirectory
 from gemsnn.training.trainer import Record
 

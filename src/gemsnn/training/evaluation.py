@@ -18,8 +18,8 @@ from gemsnn.inference.evidence import Fired
 from gemsnn.inference.labels import runs_for_labels
 from gemsnn.inference.likelihood import Mean
 from gemsnn.model import Network, Parameters
-from gemsnn.training.answered import Answered, Batch, Realisations, answered, batches, readouts_of
-from gemsnn.training.certainty import Certainty
+from gemsnn.training.answered import Answered, Batch, Realisations, answered, batches
+from gemsnn.training.certainty import Certainty, readouts_of
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 

@@ -3,17 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from gemsnn.inference.likelihood import Mean
-from gemsnn.training.batches import Batches
-from gemsnn.training.choice import FEWEST_TO_CHOOSE
 from gemsnn.training.config import DecoderSettings, TrainingConfig
 
 MOST_EVALUATIONS = 20
-"""Where it is not said when to evaluate."""
+"""Default maximum."""
+FEWEST_TO_CHOOSE = 50
+"""Validation examples: with fewer, the accuracies of epochs differ by chance, and the last weights are better."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batches of ``size`` examples, begun anew in each epoch; the last one of an epoch, or of the run, may be shorter.
+
+    Positions count the examples learned; a batch lies between two of them.
+
+    Examples
+    --------
+    >>> batches = Batches(epoch=5, size=2, total=8)  # two examples, two, one; two, and one that the run ends with
+    >>> batches.end(0), batches.end(4), batches.end(7), batches.start(5), batches.count(8)
+    (2, 5, 8, 4, 5)
+    """
+
+    epoch: int
+    """Examples in an epoch."""
+    size: int
+    total: int
+    """Position at the end of the run."""
+
+    def end(self, start: int) -> int:
+        """Where the batch ends that begins at ``start``."""
+        return min(start + self.size, (start // self.epoch + 1) * self.epoch, self.total)
+
+    def start(self, end: int) -> int:
+        """Where the batch began that ends at ``end``."""
+        return end - 1 - (end - 1) % self.epoch % self.size
+
+    def count(self, position: int) -> int:
+        """How many end at or before a position."""
+        epochs, examples = divmod(position, self.epoch)
+        whole, rest = divmod(examples, self.size)
+        return epochs * -(-self.epoch // self.size) + whole + (rest > 0 and position == self.total)
+
+    def __contains__(self, position: int) -> bool:
+        """Whether a batch can end, or the first one begin, at a position."""
+        return 0 <= position <= self.total and (position == 0 or self.end(self.start(position)) == position)
 
 
 @dataclass(frozen=True)
@@ -30,7 +69,7 @@ class Evaluations:
     at
         Time steps after which to evaluate, in place of ``every``.
     select_by
-        What makes a model the best; None: see :func:`gemsnn.training.choice.better`.
+        What makes a model the best; None: see :func:`gemsnn.training.evaluations.better`.
     patience
         Evaluations in a row without a better one after which the run is stopped, 0: never; None: a third of them, if
         there are validation examples enough to tell.
@@ -115,3 +154,32 @@ class EvaluationPoints:
     def _end_of(self, position: int) -> int:
         """Where the batch ends that reaches a position."""
         return self._batches.end(self._batches.start(position))
+
+
+# ---- which evaluation is the best
+
+
+def criterion(select_by: str | None, patience: int | None) -> str | None:
+    """What a run's settings ask to choose by; None where they ask for nothing."""
+    return select_by or (None if patience is None else "accuracy")
+
+
+def better(figures: Mapping[str, Any], than: Mapping[str, Any], by: str | None) -> bool:
+    """Whether a later evaluation is better than an earlier one; ``by`` None: by accuracy if there are examples enough.
+
+    Spike patterns, which have no accuracy, are judged by their log-likelihood.
+    """
+    return is_the_last(figures, by) or _worth(figures, by) > _worth(than, by)
+
+
+def is_the_last(figures: Mapping[str, Any] | None, by: str | None) -> bool:
+    """Whether there are figures, but of too few examples to choose by, and nobody asked to: each is then the best."""
+    return by is None and figures is not None and "accuracy" in figures and figures["examples"] < FEWEST_TO_CHOOSE
+
+
+def _worth(figures: Mapping[str, Any], by: str | None) -> tuple[float, ...]:
+    if by == "van_rossum" and by in figures:
+        return (-figures[by],)
+    if by == "log_likelihood" or "accuracy" not in figures:
+        return (figures["log_likelihood"],)
+    return (-figures["nll"],) if by == "nll" else (figures["accuracy"], -figures["nll"])

@@ -12,12 +12,12 @@ import numpy as np
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.learning import TraceMeans
 from gemsnn.model import Network, Parameters
+from gemsnn.training.adapted import relabelled, with_inputs_of
+from gemsnn.training.augmentation import Replay
 from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import Data
 from gemsnn.training.model import Model
 from gemsnn.training.readout import fingerprint, with_readout
-from gemsnn.training.relabelled import relabelled, with_inputs_of
-from gemsnn.training.replay import Replay
 
 REPLAY_SHARE = 0.5
 OWN_PARTS = "own network and parameters"

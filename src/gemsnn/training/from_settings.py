@@ -14,22 +14,18 @@ from gemsnn.events.background import read_background
 from gemsnn.learning import TraceMeans
 from gemsnn.model import Network, Parameters
 from gemsnn.model.spike_list import SpikeList
-from gemsnn.training.augmentation import Augmentation
-from gemsnn.training.choice import criterion
+from gemsnn.training.adapted import merged_polarities
+from gemsnn.training.augmentation import DEFAULT_SHIFT, SMALLEST_SIDE, Augmentation, Shift
 from gemsnn.training.config import TrainingConfig
-from gemsnn.training.data import Data
-from gemsnn.training.evaluations import Evaluations
+from gemsnn.training.data import Data, are_classes
+from gemsnn.training.evaluations import Evaluations, criterion
 from gemsnn.training.from_model import OWN_PARTS, FromModel
 from gemsnn.training.nothing import DEFAULT_SHARE, LessonsAboutNothing
-from gemsnn.training.partition import Partition
-from gemsnn.training.polarity import merged_polarities
+from gemsnn.training.partition import Partition, example_weights
 from gemsnn.training.randomness import epoch_order
 from gemsnn.training.readout import fingerprint
-from gemsnn.training.shift import DEFAULT_SHIFT, SMALLEST_SIDE, Shift
 from gemsnn.training.step_size import suited_learning_rate
-from gemsnn.training.targets import are_classes
 from gemsnn.training.trainer import Trainer, TrainingState
-from gemsnn.training.weights import example_weights
 
 
 def trainer_of(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.training.choice import FEWEST_TO_CHOOSE
+from gemsnn.training.evaluations import FEWEST_TO_CHOOSE
 
 FEWEST = FEWEST_TO_CHOOSE
 """Examples, to learn from and held out, below which nothing is told."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,22 +32,47 @@ from gemsnn.inference import (
 )
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
 from gemsnn.inference.sequences import Sequences
-from gemsnn.inference.sight import Sight
+from gemsnn.inference.sight import Sight, fit_sight
+from gemsnn.inference.usual import UNUSUAL
 from gemsnn.learning import Stream, TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
 from gemsnn.rules import Rule
-from gemsnn.training.answers import Answers
 from gemsnn.training.calibration import Calibration, HeldOut, SplitName, calibrated, held_out
-from gemsnn.training.certainty import Certainty, certainty_from, described_tensors, header_of, tensors_of
+from gemsnn.training.certainty import (
+    Certainty,
+    certainty_from,
+    certainty_of,
+    described_tensors,
+    header_of,
+    some,
+    tensors_of,
+)
 from gemsnn.training.config import DecoderSettings, TrainingConfig, checked_decoder
 from gemsnn.training.data import ArrayExamples, Data, Examples
 from gemsnn.training.formats import FormatError, ModelHeader, Tensor, check_fields, check_tensors
 from gemsnn.training.inputs import Inputs, inputs_of
 from gemsnn.training.live import LiveModel
+from gemsnn.training.partition import Partition
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.tensors import read_tensors, write_tensors
 
 FORMAT, VERSION = "gemsnn model", 3
+
+
+class Answers(NamedTuple):
+    """Of N recordings and C classes. Of a single recording, every field is without its N."""
+
+    label: Any  #: (N,): of the class chosen
+    confidence: Any  #: (N,): the probability of the class chosen
+    probabilities: NDArray[np.float64]  #: (N, C), in the order of the model's classes
+    votes: NDArray[np.int64]  #: (N, C): how many compartments prefer each class
+    hidden_spikes_per_step: Any  #: (N,): summed over compartments
+    usual: Any  #: (N,): p-value, the share of held-out recordings that are at least as unusual; NaN if not known
+
+    @property
+    def unusual(self) -> Any:
+        """(N,): whether a recording is unlike anything that the model was trained on."""
+        return self.usual < UNUSUAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,6 +428,17 @@ class Model:
                 "inputs: bin them with gemsnn.events.bin_events"
             )
         return self.preprocessing.bin(events, name)
+
+
+def with_certainty(model: Model, data: Data, partition: Partition, *, threads: int = 1) -> Model:
+    """The model with calibrated probabilities and p-values, measured on the validation examples."""
+    training, seed = partition.training, model.prediction_seed
+    found = certainty_of(
+        model.network, model.parameters, data.train, training, partition.validation, model.decoder,
+        seed=seed, threads=threads,
+    )  # fmt: skip
+    examples = (data.train.load(int(index))[0] for index in some(training, seed, 0))
+    return replace(model, certainty=found, sight=fit_sight(examples, int(np.median(data.train.lengths))))
 
 
 def save_model(model: Model, path: str | PathLike[str]) -> None:

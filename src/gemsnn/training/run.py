@@ -36,7 +36,6 @@ from gemsnn.metrics import communication
 from gemsnn.model import Network, Parameters
 from gemsnn.training.calibration import keys_of
 from gemsnn.training.card import model_card
-from gemsnn.training.certainty_fit import with_certainty
 from gemsnn.training.checkpoints import Checkpoint, Checkpoints
 from gemsnn.training.config import TrainingConfig, differences, write_config
 from gemsnn.training.data import Data
@@ -44,7 +43,7 @@ from gemsnn.training.formats import Evaluation, FormatError, Summary, check_fiel
 from gemsnn.training.from_model import FromModel
 from gemsnn.training.from_settings import identity_of, trainer_of
 from gemsnn.training.lock import locked
-from gemsnn.training.model import Model, read_model, save_model
+from gemsnn.training.model import Model, read_model, save_model, with_certainty
 from gemsnn.training.pairs import PairData
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Progress, Record, Trainer
 

@@ -27,17 +27,14 @@ from gemsnn.objectives import LIKELIHOOD, Objective
 from gemsnn.rules import Rule
 from gemsnn.training.answered import Stopped
 from gemsnn.training.augmentation import Augmentation
-from gemsnn.training.batches import Batches
-from gemsnn.training.choice import better
-from gemsnn.training.data import Data, Examples
+from gemsnn.training.data import Data, Examples, desired
 from gemsnn.training.evaluation import evaluate
-from gemsnn.training.evaluations import Evaluations
+from gemsnn.training.evaluations import Batches, Evaluations, better
 from gemsnn.training.health import Health, LearningWarning
 from gemsnn.training.model import Model
 from gemsnn.training.partition import Indices, Partition
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order
 from gemsnn.training.schedule import Schedule
-from gemsnn.training.targets import desired
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
