@@ -484,5 +484,5 @@ def test_learning_on_takes_the_guarantee_away():
     X, y = toy.examples(60)
     classifier = spiking(n_hidden=4, epochs=1).fit(X[:30], y[:30]).calibrate(X[30:], y[30:], 0.2, 3)
     classifier.partial_fit(X[:3], y[:3])
-    with pytest.raises(gemsnn.CheckpointError, match="makes no promise yet"):
+    with pytest.raises(gemsnn.CheckpointError, match="has no guarantee"):
         classifier.predict_set(X)

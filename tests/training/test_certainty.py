@@ -84,7 +84,7 @@ def test_impossible_arrays_are_refused(model: Model, tmp_path: Path):
     usual = model.certainty.usual
     assert usual is not None
     wrong = {
-        "names neurons": replace(usual, neurons=usual.neurons + 10),
+        "indices of neurons that do not exist": replace(usual, neurons=usual.neurons + 10),
         "checkpoints must increase": replace(usual, checkpoints=usual.checkpoints[::-1]),
         "usual_means has shape": replace(usual, means=usual.means[:, :2]),
         "usual_whitening holds NaN": replace(usual, whitening=usual.whitening * np.float16(np.nan)),

@@ -159,5 +159,5 @@ class Stepwise:
         for c, (runner, desired) in enumerate(zip(self._runners, self._desired, strict=True)):
             spikes, potential = runner.step(inputs_t, desired)
             each[:, c] = self._clamped.step(potential, desired)
-            hidden_spikes += np.count_nonzero(spikes[:, : self.network.n_hidden]) / len(self._runners)
-        return each, hidden_spikes
+            hidden_spikes += np.count_nonzero(spikes[:, : self.network.n_hidden])
+        return each, hidden_spikes / len(self._runners)

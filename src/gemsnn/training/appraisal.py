@@ -1,4 +1,4 @@
-"""All that there is to say of a model on examples: each is read once, and one run gives all answers to it."""
+"""Everything that is measured of a model on examples: each is read once, and one run gives all answers to it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gemsnn.training.model import Model
 
 
 class Appraisal(NamedTuple):
-    """Of a model on examples."""
+    """Metrics of a model on examples."""
 
     figures: dict[str, Any]
     """JSON values: those of :func:`gemsnn.training.evaluate`, ``cost``, and for classes ``any_time`` and ``sets``."""
     answers: Prediction | None
-    """At the end of each example, in their order; None where they do not have one class each."""
+    """At the end of each example, in their order; None if they do not have one class each."""
 
 
 def appraise(
@@ -43,7 +43,7 @@ def appraise(
 ) -> Appraisal:
     """Measure a model, read out by ``how``.
 
-    ``set_size`` asks for the figures of sets, stopped at so many classes, of a model that is calibrated for ``how``.
+    With ``set_size``, include metrics of sets stopped at this size, if the model is calibrated for ``how``.
     """
     n, costs = len(examples), Costs(model, how)
     keys = np.zeros(n, dtype=np.uint64)
@@ -80,10 +80,10 @@ TENTHS = tuple(tenth / 10 for tenth in range(1, 11))
 def figures_at_any_time(
     answers: Sequence[AnytimePrediction], labels: NDArray[np.int64], n_bins: int = 10
 ) -> dict[str, Any]:
-    """Figures after each tenth of the recordings; JSON values.
+    """Metrics after each tenth of the recordings; JSON values.
 
-    ``unusual`` is the share of recordings that are unlike anything that the model was trained on, as it says at the
-    end; of recordings of the same kind it is :data:`gemsnn.inference.UNUSUAL` at most. Missing where it cannot be said.
+    ``unusual`` is the fraction of recordings whose final p-value is below :data:`gemsnn.inference.UNUSUAL`; missing if
+    there are no p-values. The expected fraction for recordings of the same kind is at most that.
     """
     after = []
     for share in TENTHS:
@@ -112,10 +112,9 @@ def figures_at_any_time(
 
 
 class Costs:
-    """Counts while it is given examples; ``how`` says how the model is read out.
+    """Accumulates NeuroBench's costs (:mod:`gemsnn.metrics.cost`) of a model that is read out by ``how``.
 
-    If the model is calibrated for this way of reading out, also what an answer costs that is given as soon as its set
-    of classes has one.
+    If the model is calibrated for this readout, also the costs until the set of classes has a single one.
     """
 
     def __init__(self, model: Model, how: DecoderSettings) -> None:
@@ -126,7 +125,7 @@ class Costs:
         self._guarantee = model.calibration.guarantee if model.calibration is not None and calibrated else None
 
     def add(self, inputs: NDArray[np.uint8], fired: Fired, answers: Sequence[AnytimePrediction] | None = None) -> None:
-        """More examples, (n, T, n_inputs), the spikes of every run, and the answers where the model may stop early."""
+        """Add (n, T, n_inputs) examples, the spikes of every run, and the answers if the model may stop early."""
         network, (N, T) = self._model.network, inputs.shape[:2]
         until = None
         if self._guarantee is not None and answers is not None:
@@ -140,7 +139,7 @@ class Costs:
         self._spent.n += 0 if until is None else N
 
     def figures(self) -> dict[str, Any]:
-        """Mean figures of a recording, as JSON values; those of an answer are ``per_answer``."""
+        """Mean costs per recording, as JSON values; those until an early answer are in ``per_answer``."""
         of_network = network_cost(self._model.network, self._model.parameters)
         return {
             "Footprint": of_network.footprint,
@@ -152,7 +151,7 @@ class Costs:
 
 
 class _Sums:
-    """Of recordings until certain steps."""
+    """Sums over recordings until given steps."""
 
     def __init__(self) -> None:
         self.n = self.acs = self.spikes = self.activations = self.dense = self.updates = 0

@@ -1,7 +1,7 @@
-"""Measuring a network on examples: likelihood, accuracy, calibration, distance from wanted spikes, spikes spent.
+"""Evaluation of a network on examples: likelihood, accuracy, calibration, distance from target spikes, hidden spikes.
 
-What is measured follows from what the examples ask for: one class each (labels (n,)), any number of labels at once
-(labels (n, C) of 0/1), or a spike pattern each (no labels, but targets).
+The metrics depend on the examples: one class each (labels (n,)), any number of labels at once (labels (n, C) of 0/1),
+or a spike pattern each (no labels, but targets).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from gemsnn.training.certainty import Certainty, readouts_of
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 
-TAUS = (2.0, 5.0, 20.0)  # steps, of the distances that are compared with those of silence
+TAUS = (2.0, 5.0, 20.0)  # steps: time constants of distances relative to silence
 
 See = Callable[[NDArray[np.uint8], Fired, Answered | None], None]
-"""Is shown (n, T, n_inputs) inputs, the spikes in answer, and the answers where there is one class each."""
+"""Called with (n, T, n_inputs) inputs, the spikes of the run, and the answers if there is one class each."""
 
 
 def evaluate(
@@ -47,15 +47,15 @@ def evaluate(
     each: See | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
-    """Measure on some examples, which may differ in length; returns JSON values.
+    """Evaluate on some examples, whose lengths may differ; returns JSON values.
 
-    The first decoder's figures stand beside the log-likelihood; those of the others in the list ``extra_decoders``.
-    ``certainty`` is that of a model, whose probabilities are then calibrated as its answers are. ``each`` is shown all
-    examples, some at a time, with the spikes that answer them as the first decoder reads out.
+    The metrics of the first decoder are at the top level, those of the others in the list ``extra_decoders``.
+    ``certainty`` calibrates the probabilities as in a model's answers. ``each`` is called with all examples, a batch at
+    a time, and the spikes of the first decoder's run.
 
     Spike-pattern targets need no decoder: the compartments of the first one run freely, and ``van_rossum`` is the mean
     distance of their visible spikes from the targets, with a time constant of ``tau`` steps. ``over_silence`` is the
-    sum of squared distances over that of silence, by time constant: below 1 the spikes are worth more than none.
+    sum of squared distances divided by that of silence, by time constant: below 1, the spikes are better than none.
     """
     options: dict[str, Any] = {"seed": seed, "threads": threads, "engine": engine}
     work = batches(examples, indices, network.n_inputs, stop)
@@ -99,7 +99,7 @@ def _class_figures(
     spikes: NDArray[np.float64],
     n_bins: int,
 ) -> dict[str, Any]:
-    """Figures of a way to read out, from (n,) answers, (n, C) probabilities and (n,) hidden spikes per step."""
+    """Metrics of a decoder, from (n,) answers, (n, C) probabilities and (n,) hidden spikes per step."""
     table = metrics.reliability(labels, probabilities, n_bins, predicted=classes)
     return {
         "decoder": settings.name,
@@ -155,11 +155,11 @@ def _label_figures(
     spikes: NDArray[np.float64],
     n_bins: int,
 ) -> dict[str, Any]:
-    """Means over the labels; to the calibration error each label of each example is a question, no or yes."""
+    """Means over the labels; for the calibration error, each label of each example is one binary answer."""
     scores = metrics.label_scores(labels, probabilities, chosen)
     both = np.stack([1 - probabilities, probabilities], axis=-1).reshape(-1, 2)
-    truth, said = labels.reshape(-1).astype(np.int64), chosen.reshape(-1).astype(np.int64)
-    table = metrics.reliability(truth, both, n_bins, predicted=said)
+    truth, predicted = (values.reshape(-1).astype(np.int64) for values in (labels, chosen))
+    table = metrics.reliability(truth, both, n_bins, predicted=predicted)
     return {
         "decoder": settings.name,
         "compartments": settings.compartments,

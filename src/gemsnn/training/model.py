@@ -1,4 +1,4 @@
-"""A trained model and its file: everything needed to predict, and nothing else."""
+"""A trained model and its file: everything needed to predict."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ FORMAT, VERSION = "gemsnn model", 3
 
 
 class Answers(NamedTuple):
-    """Of N recordings and C classes. Of a single recording, every field is without its N."""
+    """A model's answers to N recordings, with C classes. For a single recording, all fields lack the axis N."""
 
-    label: Any  #: (N,): of the class chosen
-    confidence: Any  #: (N,): the probability of the class chosen
+    label: Any  #: (N,): of the chosen class
+    confidence: Any  #: (N,): the probability of the chosen class
     probabilities: NDArray[np.float64]  #: (N, C), in the order of the model's classes
     votes: NDArray[np.int64]  #: (N, C): how many compartments prefer each class
     hidden_spikes_per_step: Any  #: (N,): summed over compartments
-    usual: Any  #: (N,): p-value, the share of held-out recordings that are at least as unusual; NaN if not known
+    usual: Any  #: (N,): p-value, the fraction of held-out recordings at least as unusual; NaN if not known
 
     @property
     def unusual(self) -> Any:
@@ -77,35 +77,35 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A trained network that knows what its outputs mean.
+    """A trained network with everything needed to interpret its outputs.
 
     Attributes
     ----------
     network, parameters
-        What was trained.
+        The trained network.
     classes
-        The label of each visible neuron: whole numbers or texts.
+        The label of each visible neuron: whole numbers or strings.
     decoder
-        How a class is read out unless said otherwise.
+        The default readout.
     n_steps
-        T of the training examples.
+        T of the longest training example.
     seed
         Of the training run; the draws of predictions derive from it.
     preprocessing
-        What turns a recording into inputs, or None for a model trained on arrays.
+        Turns recordings into inputs; None for a model trained on arrays.
     about
-        Anything else worth knowing, as JSON values: settings, position in training, versions.
+        Further information as JSON values: settings, position in training, versions.
     calibration
-        What :meth:`calibrate` found: with it, the model answers with sets of classes, and can stop early.
+        Result of :meth:`calibrate`, with which the model answers with sets of classes and can stop early.
     means
-        Of the traces of the inputs, for whoever goes on learning; predictions know nothing of them.
+        Means of the input traces, for continued learning; predictions do not use them.
     certainty
-        What held-out recordings told about its answers: with it, probabilities are calibrated at any time, and every
-        answer says how usual the recording is.
+        With it, probabilities are calibrated at any time, and every answer has a p-value.
     sight
-        When there is something in sight to answer, for streams.
+        Detects whether anything is in sight, for streams.
     learned
-        Keys of the recordings that it learned from, or was chosen by, in ascending order: these cannot calibrate it.
+        Keys of the recordings that were used for training or model selection, in ascending order; these cannot
+        calibrate the model.
     path
         The file that it was read from, if any.
     """
@@ -127,7 +127,7 @@ class Model:
 
     @property
     def prediction_seed(self) -> int:
-        """With a recording itself it decides the random draws of its prediction."""
+        """Together with the recording, it determines the random draws of a prediction."""
         return derived_seed(self.seed, Purpose.PREDICT)
 
     def predict(
@@ -143,14 +143,13 @@ class Model:
         Parameters
         ----------
         recordings
-            One recording or many. One is: (T, n_inputs) spikes; events, an array with fields x, y, t, p; what
-            :mod:`gemsnn.events` finds or simulates; or the path of a file. Many are a list of these, which may differ
-            in length, or (N, T, n_inputs) spikes. Events are binned as the training data were.
+            One recording: (T, n_inputs) spikes; events, an array with fields x, y, t, p; a recording found or simulated
+            by :mod:`gemsnn.events`; or the path of a file. Or many: a list of these, whose lengths may differ, or
+            (N, T, n_inputs) spikes. Events are binned as for training.
         decoder, compartments
-            How a class is read out: a decoder's name or one of your own, and how many compartments run. Default: the
-            model's ``decoder``.
+            The decoder, by name or as an object, and the number of compartments. Default: the model's ``decoder``.
         threads
-            Recordings that run side by side. The answer to a recording depends only on it and the model's seed.
+            Number of recordings processed in parallel. An answer depends only on the recording and the model's seed.
 
         Examples
         --------
@@ -184,9 +183,9 @@ class Model:
         *,
         threads: int = 1,
     ) -> LabelPrediction:
-        """Which labels hold, of a model that learned several at once; see :func:`gemsnn.inference.predict_labels`.
+        """Which labels hold, for a model of several labels per example; arguments as in :meth:`predict`.
 
-        Takes what :meth:`predict` takes.
+        See :func:`gemsnn.inference.predict_labels`.
         """
         inputs, one = self._inputs(recordings)
         found = predict_labels(self.network, self.parameters, inputs, **self._how(decoder, compartments, threads))
@@ -201,9 +200,9 @@ class Model:
         keys: Sequence[int] | None = None,
         threads: int = 1,
     ) -> Any:
-        """What :meth:`predict`, which takes the same, would say after every step; see :func:`gemsnn.predict_anytime`.
+        """What :meth:`predict`, with the same arguments, would answer after every step.
 
-        Classes are indices into ``classes``. Of a list of recordings the answers are a list.
+        See :func:`gemsnn.predict_anytime`. Classes are indices into ``classes``. A list of recordings gives a list.
         """
         inputs, one = self._inputs(recordings)
         how = self._how(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
@@ -211,15 +210,14 @@ class Model:
         return found[0] if one else found
 
     def predict_set(self, recordings: Any, size: int = 1, *, threads: int = 1) -> SetDecisions:
-        """Sets of classes that hold the true one with probability 1 - alpha at least; needs :meth:`calibrate`.
+        """Sets of classes that contain the true one with probability at least 1 - alpha; needs :meth:`calibrate`.
 
-        Takes what :meth:`predict` takes. Each recording is stopped as soon as its set has no more than ``size``
-        classes.
+        Recordings are as in :meth:`predict`. Each is stopped as soon as its set has at most ``size`` classes.
         """
         if self.calibration is None:
-            raise CheckpointError("this model makes no promise yet: calibrate it on held-out recordings first")
-        how = self.calibration.decoder
-        answers = self.predict_anytime(recordings, how.kind, how.compartments, threads=threads)
+            raise CheckpointError("this model has no guarantee: calibrate it on held-out recordings first")
+        decoder = self.calibration.decoder
+        answers = self.predict_anytime(recordings, decoder.kind, decoder.compartments, threads=threads)
         return self.calibration.guarantee.stop(answers, size)
 
     def calibrate(
@@ -238,22 +236,21 @@ class Model:
         Parameters
         ----------
         recordings
-            N, as :meth:`predict` takes them: such that the model did not learn from, was not chosen by, and that are as
-            those to come.
+            N, as in :meth:`predict`; not used for training or model selection, and representative of future recordings.
         labels
             (N,) of the model's ``classes``.
         decoder, compartments
-            How classes will be read out, as in :meth:`predict`.
+            The readout that the guarantee is for, as in :meth:`predict`.
         alpha, checkpoints
-            As in :func:`gemsnn.inference.calibrate`; checkpoints that are only counted are spread over ``n_steps``.
+            As in :func:`gemsnn.inference.calibrate`; a number of checkpoints is spread over ``n_steps``.
         """
         if np.ndim(labels) != 1:
             raise ShapeError(f"labels have shape {np.shape(labels)}, but one label for each recording is needed")
         known = {label: index for index, label in enumerate(self.classes)}
         given = np.asarray(labels).tolist()
-        strange = [label for label in given if label not in known]
-        if strange:
-            raise DataError(f"labels hold {strange[0]!r}, which is none of the classes {list(self.classes)}")
+        unknown = [label for label in given if label not in known]
+        if unknown:
+            raise DataError(f"labels hold {unknown[0]!r}, which is none of the classes {list(self.classes)}")
         spikes = Sequences(self._inputs(recordings).spikes, self.network.n_inputs).each
         if len(spikes) != len(given):
             raise ShapeError(f"there are {len(spikes)} recordings, but {len(given)} labels")
@@ -273,10 +270,11 @@ class Model:
         compartments: int | None = None,
         threads: int = 1,
     ) -> Model:
-        """The same model with a guarantee, from a random share of a split of prepared data, or of examples.
+        """The same model with a guarantee, from a random share of examples, or of a split of prepared data.
 
-        The rest is left to judge it by. The train split of the file that the model learned from is refused, and so is
-        that file split anew, and any recording that it learned from.
+        The rest can be used to evaluate it. The train split of the file that the model learned from is refused, and so
+        are that file if split anew and any recording that the model learned from. Whole groups are drawn, of those that
+        the model did not learn from.
         """
         found = held_out(data, self.about.get("data"), split, share, self.seed)
         return self._calibrated(found, alpha, checkpoints, self.readout(decoder, compartments), threads)
@@ -296,14 +294,14 @@ class Model:
         return replace(self, calibration=calibration)
 
     def readout(self, decoder: str | Decoder | None = None, compartments: int | None = None) -> DecoderSettings:
-        """How a class is read out: as asked, else as the model does it."""
+        """The given readout; what is not given is as in the model's ``decoder``."""
         own = self.decoder
         return checked_decoder(
             own.kind if decoder is None else decoder, own.compartments if compartments is None else compartments
         )
 
     def knows(self, how: DecoderSettings) -> dict[str, Any]:
-        """What is known of answers that are read out so, as :func:`gemsnn.predict` takes it."""
+        """``temperature`` and ``usual`` for this readout, as :func:`gemsnn.predict` takes them."""
         return {} if self.certainty is None else self.certainty.of(how)
 
     def _inputs(self, recordings: Any) -> Inputs:
@@ -330,29 +328,29 @@ class Model:
         patience_us: int = 0,
         endless: bool = False,
     ) -> LiveModel:
-        """The model alive: it takes one step, or events as they come, and has an answer after every step.
+        """A live stream: it processes single steps, or events as they arrive, and has an answer after every step.
 
-        The numbers are those of :meth:`predict_anytime` for the same key. Whatever has to be compiled is compiled
-        before this returns; a step then takes constant memory.
+        The results are those of :meth:`predict_anytime` for the same key. Everything is compiled before this returns;
+        memory is constant.
 
         Parameters
         ----------
         decoder, compartments
-            How a class is read out, as in :meth:`predict`.
+            As in :meth:`predict`.
         stop
-            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. If
-            not given, a model that is calibrated for this decoder stops when its set has one class
-            (:class:`gemsnn.inference.SmallSet`), unless it is to be taught, which ends the promise.
+            The confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. By default, a model that is
+            calibrated for this readout stops when its set has one class (:class:`gemsnn.inference.SmallSet`), unless it
+            learns, which invalidates the guarantee.
         key
-            Of the random draws of the first recording, 0 if not given; each reset counts on, or is given another one.
+            Key of the random draws of the first recording, 0 by default; each reset increments it, or sets another.
             With ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
         learning, rule
-            Whether it also learns, from steps with a target, and by which rule, if not the one that trained it. It goes
-            on where training stopped, with the means of the traces, and if not told otherwise with the compartments and
-            the draws of training; the network runs once for learning and answers. Where visible neurons drive others or
-            themselves, answers need a run beside it, whose weights follow at each reset.
+            Whether the stream also learns, from steps with a target, and the rule, by default that of training. It
+            continues training, with its means of the traces and by default with its compartments and draws. The network
+            runs once for learning and answers, unless visible neurons drive neurons: then a second run computes the
+            answers, and its weights are updated at each reset.
         patience_us, endless
-            Of the :class:`gemsnn.events.OnlineBinner` that makes steps of events.
+            Of the :class:`gemsnn.events.OnlineBinner` that turns events into steps.
 
         Examples
         --------
@@ -370,9 +368,9 @@ class Model:
         ('low', True)
         """
         how = self.readout(decoder, compartments)
-        taught, binner, seed, make_learner = learning or rule is not None, None, self.prediction_seed, None
-        if taught:
-            rule, K, position = self._lesson(rule)
+        learning, binner, seed, make_learner = learning or rule is not None, None, self.prediction_seed, None
+        if learning:
+            rule, K, position = self._continued(rule)
             if compartments is None:
                 how = self.readout(decoder, K)
             problem = rule.refuse(how.compartments)
@@ -384,10 +382,10 @@ class Model:
             )
         if self.preprocessing is not None:
             binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
-        if stop is None and not taught and self.calibration is not None and self.calibration.decoder == how:
+        if stop is None and not learning and self.calibration is not None and self.calibration.decoder == how:
             stop = SmallSet(self.calibration.guarantee)
         known = self.knows(how)
-        if taught:  # what is usual was measured with other weights
+        if learning:  # p-values are valid for the measured weights only
             known.pop("usual", None)
         return LiveModel(
             self.network,
@@ -406,8 +404,8 @@ class Model:
             usual_steps=self.n_steps,
         )
 
-    def _lesson(self, rule: Rule | None) -> tuple[Rule, int, int]:
-        """The rule, the compartments and the position with which training would go on."""
+    def _continued(self, rule: Rule | None) -> tuple[Rule, int, int]:
+        """The rule, the compartments and the position with which training would continue."""
         try:
             settings = self.about["config"]
             if rule is None:
@@ -421,7 +419,7 @@ class Model:
         return rule, K, position
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
-        """Turn a recording's events into (T, n_inputs) inputs, as the training data were."""
+        """Turn a recording's events into (T, n_inputs) inputs, as for training."""
         if self.preprocessing is None:
             raise DataError(
                 "this model was trained on arrays, not on recordings, so it does not know how to turn events into "
@@ -522,7 +520,7 @@ def read_model(path: str | PathLike[str]) -> Model:
 
 
 def _check_tensors(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
-    """The arrays of a model, against the sizes that its header tells."""
+    """Check the arrays of a model against the sizes in its header."""
     n, n_inputs = header["n_hidden"] + header["n_visible"], header["n_inputs"]
     synaptic, somatic = (tensors[name].shape if name in tensors else () for name in ("synaptic_taps", "somatic_taps"))
     if len(synaptic) != 2 or len(somatic) != 2:
@@ -560,5 +558,5 @@ def _certainty(header: dict[str, Any] | None, tensors: dict[str, NDArray[Any]], 
 
 
 def _decoder(values: dict[str, Any]) -> DecoderSettings:
-    """A file knows a decoder by its name only."""
+    """Files store a decoder's name only."""
     return checked_decoder(values["kind"], values["compartments"])

@@ -20,16 +20,16 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """What a run uses its examples for.
+    """How a run uses its examples.
 
     Attributes
     ----------
     training, validation
-        Indices into the training examples, to learn from and held out.
+        Indices of the training examples that are learned from, and of those that are held out.
     test
-        Indices into the test examples, to evaluate on while training.
+        Indices of the test examples that are evaluated on while training.
     weights
-        (n_train,): what the step size is multiplied by for each training example.
+        (n_train,): factor on the step size for each training example.
     """
 
     training: Indices
@@ -54,9 +54,9 @@ class Partition:
         test_limit: int | None,
         seed: int,
     ) -> Self:
-        """Holds out the same fraction of each class; an example of weight 0 is neither learned from nor held out.
+        """Hold out the same fraction of each class; an example of weight 0 is neither learned from nor held out.
 
-        Of examples with groups (``data.train.groups``), whole groups are held out, whatever their classes.
+        If examples have groups (``data.train.groups``), whole groups are held out, regardless of their classes.
         """
         if not len(data.train):
             raise DataError("there are no training examples in the data")
@@ -69,9 +69,9 @@ class Partition:
             parts = hold_out_groups(groups[counting], fraction, seed)
         training, validation = (counting[part] for part in parts)
         if fraction > 0 and not len(validation):
+            of = f"{len(labels)} training examples" if groups is None else "a single group"
             raise ConfigError(
-                f"validation_fraction = {fraction}: with {len(labels)} training examples none can be held out; set it "
-                "to 0, or use more data"
+                f"validation_fraction = {fraction}: with {of} none can be held out; set it to 0, or use more data"
             )
         return cls(
             training,
@@ -82,13 +82,13 @@ class Partition:
 
 
 def groups_of(examples: Examples) -> NDArray[Any] | None:
-    """(n,): what each example belongs together with, if the examples tell."""
+    """(n,): the group of each example; None if the examples have no groups."""
     found = getattr(examples, "groups", None)
     return None if found is None else np.asarray(found)
 
 
 def _limited(indices: Indices, examples: Examples, limit: int | None, seed: int) -> Indices:
-    """At most so many of the indices, the classes in proportion."""
+    """At most ``limit`` of the indices, stratified by class."""
     if limit is None or limit >= len(indices):
         return indices
     return np.sort(indices[stratified_order(strata(examples.labels, len(examples))[indices], seed)[:limit]])
@@ -98,7 +98,7 @@ def _limited(indices: Indices, examples: Examples, limit: int | None, seed: int)
 
 
 def example_weights(setting: ClassWeight, data: Data) -> NDArray[np.float64]:
-    """(n_train,) what the data say of each training example, 1 if they say nothing, times the weight of its class."""
+    """(n_train,): the weight of each training example, by default 1, times the weight of its class."""
     n, labels = len(data.train), data.train.labels
     given = getattr(data.train, "weights", None)
     weights = np.ones(n) if given is None else checked_weights(given, n)
@@ -114,7 +114,7 @@ def example_weights(setting: ClassWeight, data: Data) -> NDArray[np.float64]:
 
 
 def checked_weights(given: Any, n: int, name: str = "weights") -> NDArray[np.float64]:
-    """(n,) finite weights of at least 0, one of them above; a single number stands for all."""
+    """(n,) finite weights >= 0, not all zero; a single number is the weight of every example."""
     try:
         weights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -133,10 +133,10 @@ def checked_weights(given: Any, n: int, name: str = "weights") -> NDArray[np.flo
 def class_weights(
     setting: ClassWeight, classes: Sequence[Any], labels: NDArray[Any] | None = None
 ) -> NDArray[np.float64]:
-    """(C,) the weight of each class.
+    """(C,): the weight of each class.
 
-    ``"balanced"`` gives every class the same sum over its examples, (n,) indices in ``labels``, and all examples
-    together their number.
+    ``"balanced"`` gives every class the same sum of weights over its examples, (n,) indices in ``labels``; all weights
+    sum to the number of examples.
     """
     if isinstance(setting, Mapping):
         weights, places = np.ones(len(classes)), {str(label): place for place, label in enumerate(classes)}

@@ -1,4 +1,4 @@
-"""A trained network with other visible neurons: some removed, some added, the others as they were."""
+"""Changing the readout of a trained network: visible neurons are removed or added, the others stay."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def with_readout(
     places: Sequence[int | None],
     init: Callable[[Network], Parameters],
 ) -> tuple[Network, Parameters]:
-    """The network whose visible neuron n is what ``places[n]`` was, or new where that is None.
+    """The network whose visible neuron n was number ``places[n]`` before, or is new if that is None.
 
-    A new neuron has the synapses that the network's first visible neuron has, and feeds the neurons that it feeds. Its
-    weights are those that ``init`` draws for the whole new network; all other weights stay exactly as they are.
+    A new neuron has the incoming and outgoing synapses of the network's first visible neuron. Its weights are those
+    that ``init`` draws for the whole new network; all other weights stay exactly as they are.
     """
     if list(places) == list(range(network.n_visible)):
         return network, parameters
@@ -51,14 +51,14 @@ def with_readout(
 
 
 def _circuits(network: Network, places: Sequence[int | None]) -> list[Circuit]:
-    """Circuits of hidden neurons stay; one of all visible neurons is one of all of them again."""
+    """Circuits of hidden neurons stay; a circuit of all visible neurons contains all of them again."""
     n_hidden, circuits = network.n_hidden, network.circuits.competing
     visible = [circuit for circuit in circuits if max(circuit.neurons) >= n_hidden]
     whole = set(range(n_hidden, network.n_neurons))
     if any(set(circuit.neurons) != whole for circuit in visible):
         raise ConfigError(
-            "the model's visible neurons form several circuits, so it is not known to which new ones would belong: "
-            "build the larger network yourself, and pass network and parameters"
+            "the model's visible neurons form several circuits, so those of new ones are undetermined: build the "
+            "larger network yourself, and pass network and parameters"
         )
     everyone = tuple(range(n_hidden, n_hidden + len(places)))
     again = [Circuit(everyone, visible[0].silent)] if visible else []
@@ -66,7 +66,7 @@ def _circuits(network: Network, places: Sequence[int | None]) -> list[Circuit]:
 
 
 def fingerprint(network: Network, parameters: Parameters, *more: NDArray[np.float64]) -> str:
-    """Of a network with its weights, as hexadecimal digits."""
+    """Hash of a network with its weights, in hexadecimal digits."""
     digest = hashlib.sha256(repr((network, network.visible_memory, network.circuits.competing)).encode())
     filters = network.synaptic_filter.taps, network.somatic_filter.taps
     weights = parameters.synaptic, parameters.somatic, parameters.bias
