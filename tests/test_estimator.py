@@ -312,7 +312,7 @@ def test_what_cannot_be_learned_from_is_refused(X, y, error, message):
 
 
 def test_other_inputs_than_fitted_are_refused(fitted):
-    with pytest.raises(ShapeError, match="X has 5 inputs a step, but this classifier was fitted with 12"):
+    with pytest.raises(ShapeError, match="X has 5 inputs per step, but this classifier was fitted with 12"):
         fitted.predict(np.zeros((2, 20, 5)))
 
 

@@ -1,4 +1,4 @@
-"""An evaluation as a page: which class is taken for which, how sure the answers are, and the least certain ones."""
+"""The page of an evaluation: confusion matrix, reliability, metrics by class, and the least certain recordings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SQUARE, LOW = (3.4, 3.3), (3.4, 2.2)  # inches
 
 
 class Row(NamedTuple):
-    """A figure by name, as text."""
+    """A metric by name, as text."""
 
     name: str
     value: str
@@ -43,20 +43,20 @@ def evaluation_page(
     Parameters
     ----------
     examples
-        What was evaluated on; if it has ``names`` and ``planes``, recordings are shown by them.
+        The evaluated examples; if they have ``names`` and ``planes``, recordings are shown with these.
     figures, answers
-        What :func:`gemsnn.training.appraisal.appraise` gave.
+        As returned by :func:`gemsnn.training.appraisal.appraise`.
     rows
-        The figures as the command shows them.
+        The metrics as the command prints them.
     about
-        ``model`` and ``data``, where they are.
+        Paths of ``model`` and ``data``.
     data
-        The prepared file that the examples are of, if they are.
+        The prepared file of the examples, if any.
     """
     parts = [section("figures", "Figures", table(["figure", "value"], [list(row) for row in rows]))]
     labels = getattr(examples, "labels", None)
     if labels is None:
-        lead = f"Spike patterns in answer to {figures['examples']} examples, drawn freely."
+        lead = f"Spike patterns drawn by the model for {figures['examples']} examples."
         parts.append(_patterns(model, examples, data))
     elif labels.ndim == 2:
         lead = f"{100 * figures['accuracy']:.1f} % of the answers to {figures['examples']} examples are right."
@@ -96,20 +96,20 @@ def _confusion(model: Model, labels: NDArray[np.int64], found: Prediction, figur
     panels = [
         Panel(
             partial(plot.confusion, labels, found.classes, model.classes),
-            "How often each class was taken for each other",
+            "Confusion matrix",
             (side, side),
         ),
         _reliability_panel(figures),
     ]
     text = (
-        "First: a row is a true class, a column an answer; the number counts recordings, the colour is its share of "
-        "the row. Second: how often answers of a confidence are right; calibrated ones lie on the dotted line."
+        "First: a row is a true class, a column an answer; numbers count recordings, the colour is the fraction of the "
+        "row. Second: accuracy of answers by confidence; calibrated ones lie on the dotted line."
     )
-    return section("confusion", "What is taken for what, and how sure", in_page(panels, "confusion") + caption(text))
+    return section("confusion", "Confusion and reliability", in_page(panels, "confusion") + caption(text))
 
 
 def _reliability(figures: dict[str, Any]) -> str:
-    return section("reliability", "How sure", in_page([_reliability_panel(figures)], "reliability"))
+    return section("reliability", "Reliability", in_page([_reliability_panel(figures)], "reliability"))
 
 
 def _reliability_panel(figures: dict[str, Any]) -> Panel:
@@ -117,7 +117,15 @@ def _reliability_panel(figures: dict[str, Any]) -> Panel:
 
 
 def _classes(model: Model, labels: NDArray[np.int64], found: Prediction) -> str:
-    head = ["class", "recordings", "found, %", "answers right, %", "mean confidence, %", "NLL", "most often taken for"]
+    head = [
+        "class",
+        "recordings",
+        "found, %",
+        "answers right, %",
+        "mean confidence, %",
+        "NLL",
+        "most often confused with",
+    ]
     rows = []
     for c, label in enumerate(model.classes):
         true, said = labels == c, found.classes == c
@@ -135,7 +143,7 @@ def _classes(model: Model, labels: NDArray[np.int64], found: Prediction) -> str:
             ]
         )
     text = (
-        "Found: the share of a class's recordings that are recognised (recall). Answers right: the share of the "
+        "Found: the fraction of a class's recordings that are recognised (recall). Answers right: the fraction of the "
         "answers with that class that are correct (precision)."
     )
     return section("classes", "Class by class", table(head, rows) + caption(text))
@@ -175,12 +183,12 @@ def _least_certain(model: Model, examples: Any, found: Prediction) -> str:
             f"{'' if right == 'right' else f'It is {escape(truth)}. '}<small>{escape(name)}</small></figcaption>"
             "</figure>"
         )
-    text = "The answers with the lowest confidence. Orange: it grew brighter, blue: darker, in a twentieth of the time."
+    text = "The answers with the lowest confidence. Orange: brighter, blue: darker, in a twentieth of the recording."
     return section("least", "Least certain", f'<div class="panels small">{"".join(cards)}</div>' + caption(text))
 
 
 def _example(model: Model, examples: Any, index: int) -> Panel:
-    """A picture where there is a grid, else a raster."""
+    """A picture if there is a grid, otherwise a raster plot."""
     planes = examples.planes(index) if hasattr(examples, "planes") else None
     about = f"Example {index}"
     if planes is None:
@@ -194,7 +202,7 @@ def _example(model: Model, examples: Any, index: int) -> Panel:
 
 
 def _patterns(model: Model, examples: Any, data: Any) -> str:
-    """Desired spikes and samples of the model for a few examples: pictures if they lie on one, else rasters."""
+    """Desired spikes and samples of the model for a few examples: pictures if there is a grid, otherwise rasters."""
     parts = ""
     for index in np.unique(np.linspace(0, len(examples) - 1, PATTERNS).astype(int)).tolist():
         inputs, target = examples.load(index)
@@ -213,7 +221,7 @@ def _patterns(model: Model, examples: Any, data: Any) -> str:
             )
             panels.append(Panel(drawn, f"{examples.names[index]}, {name}", LOW))
         parts += f"<h3>{escape(examples.names[index])}</h3>" + in_page(panels, f"pattern-{index}", small=True)
-    text = "Pictures: blue is given, orange is desired or produced by the model, summed over the recording."
+    text = "Pictures: blue is the input, orange is desired or produced by the model, summed over the recording."
     return section("patterns", "Desired and produced spikes", parts + caption(text))
 
 

@@ -1,4 +1,4 @@
-"""Going on from a trained model: which classes stay, which are new, and what is replayed so that it forgets less."""
+"""Training that starts from a trained model: classes that stay, new classes, and replay against forgetting."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from gemsnn.training.readout import fingerprint, with_readout
 
 REPLAY_SHARE = 0.5
 OWN_PARTS = "own network and parameters"
-"""Among a run's settings: parts that settings do not describe."""
+"""Key, among a run's settings, of parts that settings do not describe."""
 
 
 class Beginning(NamedTuple):
-    """Where a run begins that goes on from a model."""
+    """The beginning of a run that starts from a model."""
 
     network: Network
     parameters: Parameters
     means: TraceMeans | None
     data: Data  #: with the classes of the network
     replay: Replay | None
-    examples: int  #: learned before
+    examples: int  #: number learned before
 
 
 @dataclass(frozen=True, eq=False)
 class FromModel:
-    """A trained model to go on from.
+    """A trained model to start from.
 
-    Classes are the same if their names are. Those of the data that the model does not know are added: the readout
-    grows, all old weights stay as they are, and the new ones start as in a fresh network. Classes of the model that the
-    data do not have stay, too, unless they are dropped.
+    Classes are matched by name. Classes of the data that the model does not have are added: the readout grows, all old
+    weights stay as they are, and the new ones are initialised as in a new network. Classes of the model that the data
+    do not have also stay, unless they are dropped.
 
     Parameters
     ----------
     model
-        As ``gemsnn.load_model("runs/first")`` reads it.
+        For example ``gemsnn.load_model("runs/first")``.
     rename
-        New names of the model's classes, by the old ones.
+        New names of the model's classes, by old name.
     drop
         Classes of the model that are removed.
     replay
-        Old data, whose training examples are shown in between so that the network forgets less.
+        Old data, whose training examples are replayed so that the network forgets less.
     replay_share
-        Share of the replayed examples among all that are learned.
+        Fraction of replayed examples among all that are learned.
     sort
-        Put all classes in ascending order; otherwise new ones come after those of the model.
+        Sort all classes in ascending order; otherwise new ones come after those of the model.
 
     Examples
     --------
@@ -83,11 +83,11 @@ class FromModel:
     sort: bool = False
 
     def config(self, **changes: Any) -> TrainingConfig:
-        """The settings that the model was trained with, and changes to them."""
+        """The settings that the model was trained with, with changes."""
         return config_of(self.model, changes)
 
     def begin(self, config: TrainingConfig, data: Data) -> Beginning:
-        """Where a run on ``data`` begins; what does not fit the model is refused."""
+        """The beginning of a run on ``data``; settings and data that do not fit the model are refused."""
         model = self.model
         check_settings(config, model)
         data = with_inputs_of(model, data)
@@ -107,7 +107,7 @@ class FromModel:
         return Beginning(network, parameters, means, known, replay, examples_of(model))
 
     def identity(self, data: Data) -> dict[str, Any]:
-        """What decides the results of a run on ``data``, besides data and settings, as JSON values."""
+        """What determines the results of a run on ``data``, besides data and settings, as JSON values."""
         model, means = self.model, () if self.model.means is None else (self.model.means.value,)
         classes, places = _classes(model, self._names(), data, self.sort)
         old = [None if place is None else str(model.classes[place]) for place in places] if classes else []
@@ -120,12 +120,12 @@ class FromModel:
         }
 
     def origin(self) -> dict[str, Any]:
-        """What a model remembers of the one that it came from, as JSON values."""
+        """What the new model stores about this one, as JSON values."""
         path = None if self.model.path is None else str(self.model.path.absolute())
         return {"path": path, "examples": examples_of(self.model)}
 
     def table(self) -> dict[str, Any] | None:
-        """What the run's configuration says of it; None of a model, or data to replay, that are not files."""
+        """The table in the run's configuration file; None if the model, or data to replay, are not files."""
         if self.model.path is None or (self.replay is not None and not hasattr(self.replay, "path")):
             return None
         found: dict[str, Any] = {"model": str(self.model.path.absolute())}
@@ -142,7 +142,7 @@ class FromModel:
         return REPLAY_SHARE if self.replay_share is None else self.replay_share
 
     def _names(self) -> list[str | None]:
-        """What each class of the model is called now; None for those that are dropped."""
+        """The new name of each class of the model; None for dropped ones."""
         old = [str(label) for label in self.model.classes]
         renamed = {str(before): str(now) for before, now in self.rename.items()}
         dropped = {str(label) for label in self.drop}
@@ -169,29 +169,29 @@ class FromModel:
             now = {str(label): name for label, name in zip(self.model.classes, names, strict=True)}
             called = [now.get(str(label), str(label)) for label in old.classes]
             known = {str(label) for label in classes}
-            if strange := [name for name in called if name is not None and name not in known]:
+            if unknown := [name for name in called if name is not None and name not in known]:
                 raise DataError(
-                    f"{path}: class {strange[0]} is neither the model's nor among the new data's; {_listed(known)}"
+                    f"{path}: class {unknown[0]} is neither the model's nor among the new data's; {_listed(known)}"
                 )
             old = relabelled(old, classes, [name or "" for name in called])
         elif old.n_visible != n_visible:
             raise DataError(f"{path}: patterns of {old.n_visible} visible neurons, but the model has {n_visible}")
         labels = old.train.labels
-        shown_ones = np.arange(len(old.train)) if labels is None or labels.ndim == 2 else np.flatnonzero(labels >= 0)
-        if not len(shown_ones):
+        indices = np.arange(len(old.train)) if labels is None or labels.ndim == 2 else np.flatnonzero(labels >= 0)
+        if not len(indices):
             raise DataError(f"{path}: holds no training examples of the classes that are learned")
-        return Replay(old.train, shown_ones, self._share, n_visible)
+        return Replay(old.train, indices, self._share, n_visible)
 
 
 def config_of(model: Model, changes: Mapping[str, Any]) -> TrainingConfig:
-    """The settings that a model was trained with, and changes to them; the defaults if the model does not know any."""
+    """The settings that a model was trained with, with changes; the defaults if they are unknown."""
     settings = model.about.get("config")
     known = {name: value for name, value in (settings or {}).items() if name in TrainingConfig.model_fields}
     return TrainingConfig.of(None, known).changed(**changes)
 
 
 def examples_of(model: Model) -> int:
-    """Examples that a model has learned from, counting each as often as it was shown."""
+    """Number of examples that a model has learned from, counting repetitions."""
     before = model.about.get("origin") or {}
     return int(model.about.get("position") or 0) + int(before.get("examples") or 0)
 
@@ -221,7 +221,7 @@ def check_settings(config: TrainingConfig, model: Model) -> None:
 
 
 def _classes(model: Model, names: list[str | None], data: Data, sort: bool) -> tuple[tuple[Any, ...], list[int | None]]:
-    """Labels of the visible neurons, and which of the model's each was."""
+    """Labels of the visible neurons, and the index of each among the model's classes."""
     if not model.classes:
         if data.n_visible != model.network.n_visible:
             raise DataError(
@@ -239,7 +239,7 @@ def _classes(model: Model, names: list[str | None], data: Data, sort: bool) -> t
     if len(kept) + len(new) < 2:
         raise ConfigError(f"only {len(kept) + len(new)} class would be left; at least two are needed")
     labels = [known.get(name, name) for name in (*kept, *new)]
-    if len({type(label) for label in labels}) > 1:  # whole numbers and texts: all as texts
+    if len({type(label) for label in labels}) > 1:  # whole numbers and strings: all as strings
         labels = [str(label) for label in labels]
     places += [None] * len(new)
     order = sorted(range(len(labels)), key=labels.__getitem__) if sort else range(len(labels))
