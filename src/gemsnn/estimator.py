@@ -697,7 +697,7 @@ def _apart(X: Any, y: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
     if not is_pairs(X):
         return X, y
     if y is not None:
-        raise DataError("the data set has its own labels: leave y out")
+        raise DataError("the data set brings its own labels: leave y out")
     found = list(pairs(X))
     return [one.content for one in found], np.array(one_kind([one.label for one in found]))
 
