@@ -16,11 +16,7 @@ from scipy.stats import binomtest
 
 from gemsnn.common.splits import group_share
 from gemsnn.errors import ConfigError, DataError
-from gemsnn.inference import AnytimePrediction, Guarantee, as_decoder, calibrate, recording_key
-from gemsnn.inference.guarantee import affordable, checkpoints_of
-from gemsnn.inference.prediction import Readout
-from gemsnn.model import Network, Parameters
-from gemsnn.training.answered import answered, batches
+from gemsnn.inference import AnytimePrediction, Guarantee, recording_key
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.partition import groups_of
@@ -116,46 +112,6 @@ def _refuse_what_was_learned(data: Data, name: str, learned_from: str | None, sp
             f"{name}: made by splitting anew the file that the model learned from, so both splits contain recordings "
             "that it learned from; calibrate on the test split of that file, or on other recordings"
         )
-
-
-def calibrated(
-    network: Network,
-    parameters: Parameters,
-    found: HeldOut,
-    decoder: DecoderSettings,
-    alpha: float,
-    checkpoints: int | Sequence[int],
-    n_steps: int,
-    *,
-    seed: int,
-    threads: int,
-    engine: str = "compiled",
-    learned: NDArray[np.uint64] | None = None,
-    **known: Any,
-) -> Calibration:
-    """Thresholds from held-out examples; a number of ``checkpoints`` is spread over ``n_steps``.
-
-    Recordings with the keys ``learned``, which the model learned from, are refused. ``known`` are temperature and
-    p-values of the decoder (:meth:`gemsnn.training.Model.knows`).
-    """
-    labels = one_class_each(found.examples)[found.indices]
-    steps = checkpoints_of(affordable(checkpoints, alpha, len(labels)), n_steps)
-    answers: list[Any] = [None] * len(labels)
-    keys = np.zeros(len(labels), dtype=np.uint64)
-    readout = Readout(as_decoder(decoder.kind), decoder.compartments, **known)
-    work = batches(found.examples, found.indices, network.n_inputs)
-    for part in answered(network, parameters, work, [readout], seed=seed, threads=threads, engine=engine):
-        keys[part.places] = part.keys
-        for place, answer in zip(part.places, part.answers[0], strict=True):
-            answers[place] = answer
-    same = 0 if learned is None else int(np.isin(keys, learned).sum())
-    if same:
-        raise DataError(
-            f"{same} of the {len(keys)} recordings were learned from, or used to select the model, so they cannot "
-            "calibrate it: calibrate on others"
-        )
-    guarantee = calibrate(answers, labels, alpha, steps)
-    return Calibration(guarantee, decoder, np.unique(keys), found.about)
 
 
 def figures_of_sets(

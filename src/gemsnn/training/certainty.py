@@ -98,16 +98,35 @@ def certainty_of(
     if labels is None or np.ndim(labels) != 1 or len(held_out) < FEWEST:
         return None
     training, held_out = (some(indices, seed, which) for which, indices in enumerate((training, held_out)))
-    run = _Run(network, parameters, decoder, seed, threads)
     checkpoints = checkpoints_of(CHECKPOINTS, int(examples.lengths[held_out].max()))
-    answers, spikes = run.answers(examples, held_out, checkpoints)
-    copies = [run.answers(examples, held_out, (), copy)[0] for copy in range(1, COPIES + 1)]
+    readouts, H = [Readout(as_decoder(decoder.kind), decoder.compartments)], network.n_hidden
+
+    def thinned(work: Iterator[Batch], copy: int) -> Iterator[Batch]:
+        for batch in work:
+            for n, one in enumerate(batch.inputs):
+                batch.inputs[n] = spikes_left_out(one, stream(seed, Purpose.CERTAINTY, recording_key(one), copy))
+            yield batch
+
+    def run(indices: NDArray[np.intp], copy: int = 0) -> tuple[list[AnytimePrediction], NDArray[np.int64]]:
+        """Answers to examples, or to thinned copies of them, and hidden spikes (n, P, H) until checkpoints."""
+        found: list[Any] = [None] * len(indices)
+        counts = np.zeros((len(indices), len(checkpoints), H), dtype=np.int64)
+        work = batches(examples, indices, network.n_inputs)
+        work = thinned(work, copy) if copy else work
+        for part in answered(network, parameters, work, readouts, seed=seed, threads=threads):
+            for place, answer in zip(part.places, part.answers[0], strict=True):
+                found[place] = answer
+            counts[part.places] = part.fired[0].counts(checkpoints)
+        return found, counts
+
+    answers, spikes = run(held_out)
+    copies = [run(held_out, copy)[0] for copy in range(1, COPIES + 1)]
     usual = None
     if network.n_hidden:
         at = [[min(step, len(one.classes)) - 1 for step in checkpoints] for one in answers]
         usual = fit_usual(
             checkpoints,
-            run.answers(examples, training, checkpoints)[1],
+            run(training)[1],
             examples.lengths[training],
             labels[training],
             spikes,
@@ -127,40 +146,6 @@ def some(indices: NDArray[np.intp], seed: int, which: int) -> NDArray[np.intp]:
     if len(indices) <= MOST:
         return indices
     return np.sort(indices[shuffled(len(indices), seed, Purpose.CERTAINTY, which)[:MOST]])
-
-
-class _Run:
-    """A network that is run on examples."""
-
-    def __init__(
-        self, network: Network, parameters: Parameters, decoder: DecoderSettings, seed: int, threads: int
-    ) -> None:
-        self.network, self.parameters, self.decoder = network, parameters, decoder
-        self.seed, self.threads = seed, threads
-
-    def answers(
-        self, examples: Examples, indices: NDArray[np.intp], checkpoints: tuple[int, ...], copy: int = 0
-    ) -> tuple[list[AnytimePrediction], NDArray[np.int64]]:
-        """Answers to examples, or to thinned copies of them, and hidden spikes (n, P, n_hidden) until checkpoints."""
-        found: list[Any] = [None] * len(indices)
-        counts = np.zeros((len(indices), len(checkpoints), self.network.n_hidden), dtype=np.int64)
-        work = batches(examples, indices, self.network.n_inputs)
-        if copy:
-            work = self._thinned(work, copy)
-        readouts = readouts_of([self.decoder])
-        for part in answered(self.network, self.parameters, work, readouts, seed=self.seed, threads=self.threads):
-            for place, answer in zip(part.places, part.answers[0], strict=True):
-                found[place] = answer
-            if checkpoints:
-                counts[part.places] = part.fired[0].counts(checkpoints)
-        return found, counts
-
-    def _thinned(self, work: Iterator[Batch], copy: int) -> Iterator[Batch]:
-        for batch in work:
-            for n, one in enumerate(batch.inputs):
-                rng = stream(self.seed, Purpose.CERTAINTY, recording_key(one), copy)
-                batch.inputs[n] = spikes_left_out(one, rng)
-            yield batch
 
 
 # ---- in a model file

@@ -26,24 +26,27 @@ from gemsnn.inference import (
     StoppingRule,
     as_decoder,
     as_stopping_rule,
+    calibrate,
     predict,
     predict_anytime,
     predict_labels,
 )
-from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
+from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS, affordable, checkpoints_of
 from gemsnn.inference.sequences import Sequences
 from gemsnn.inference.sight import Sight, fit_sight
 from gemsnn.inference.usual import UNUSUAL
 from gemsnn.learning import Stream, TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
 from gemsnn.rules import Rule
-from gemsnn.training.calibration import Calibration, HeldOut, SplitName, calibrated, held_out
+from gemsnn.training.answered import answered, batches
+from gemsnn.training.calibration import Calibration, HeldOut, SplitName, held_out, one_class_each
 from gemsnn.training.certainty import (
     Certainty,
     certainty_from,
     certainty_of,
     described_tensors,
     header_of,
+    readouts_of,
     some,
     tensors_of,
 )
@@ -284,14 +287,28 @@ class Model:
         found: HeldOut,
         alpha: float,
         checkpoints: int | Sequence[int],
-        how: DecoderSettings,
+        decoder: DecoderSettings,
         threads: int,
     ) -> Model:
-        calibration = calibrated(
-            self.network, self.parameters, found, how, alpha, checkpoints, self.n_steps,
-            seed=self.prediction_seed, threads=threads, learned=self.learned, **self.knows(how),
-        )  # fmt: skip
-        return replace(self, calibration=calibration)
+        labels = one_class_each(found.examples)[found.indices]
+        steps = checkpoints_of(affordable(checkpoints, alpha, len(labels)), self.n_steps)
+        answers: list[Any] = [None] * len(labels)
+        keys = np.zeros(len(labels), dtype=np.uint64)
+        work = batches(found.examples, found.indices, self.network.n_inputs)
+        readouts = readouts_of([decoder], self.certainty)
+        run = answered(self.network, self.parameters, work, readouts, seed=self.prediction_seed, threads=threads)
+        for part in run:
+            keys[part.places] = part.keys
+            for place, answer in zip(part.places, part.answers[0], strict=True):
+                answers[place] = answer
+        known = 0 if self.learned is None else int(np.isin(keys, self.learned).sum())
+        if known:
+            raise DataError(
+                f"{known} of the {len(keys)} recordings were learned from, or used to select the model, so they cannot "
+                "calibrate it: calibrate on others"
+            )
+        guarantee = calibrate(answers, labels, alpha, steps)
+        return replace(self, calibration=Calibration(guarantee, decoder, np.unique(keys), found.about))
 
     def readout(self, decoder: str | Decoder | None = None, compartments: int | None = None) -> DecoderSettings:
         """The given readout; what is not given is as in the model's ``decoder``."""
