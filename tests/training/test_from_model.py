@@ -14,8 +14,7 @@ from gemsnn.learning import Lesson
 from gemsnn.model import Circuit
 from gemsnn.training import ArrayData, ArrayExamples, RunDirectory, load_model, train, trainer_of
 from gemsnn.training.augmentation import FIRST_KEY, Replay
-from gemsnn.training.from_model import config_of
-from gemsnn.training.readout import with_readout
+from gemsnn.training.from_model import config_of, with_readout
 
 
 @pytest.fixture(scope="module")

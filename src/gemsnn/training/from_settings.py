@@ -19,11 +19,10 @@ from gemsnn.training.augmentation import DEFAULT_SHIFT, SMALLEST_SIDE, Augmentat
 from gemsnn.training.config import TrainingConfig
 from gemsnn.training.data import Data, are_classes
 from gemsnn.training.evaluations import Evaluations, criterion
-from gemsnn.training.from_model import OWN_PARTS, FromModel
+from gemsnn.training.from_model import OWN_PARTS, FromModel, fingerprint
 from gemsnn.training.nothing import DEFAULT_SHARE, LessonsAboutNothing
 from gemsnn.training.partition import Partition, example_weights
 from gemsnn.training.randomness import epoch_order
-from gemsnn.training.readout import fingerprint
 from gemsnn.training.step_size import suited_learning_rate
 from gemsnn.training.trainer import Trainer, TrainingState
 
