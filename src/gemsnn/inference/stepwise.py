@@ -69,6 +69,7 @@ class Stepwise:
         self._apart = not decoder.free and hidden_see_visible(network)
         self._engine = engine_named(engine)
         self._runners: list[Recording] = []
+        self.learns = stream is not None
         self._stream, self._reads_stream = stream, stream is not None and not visible_spikes_matter(network)
         self._spikes = np.zeros((n_compartments, network.n_neurons), dtype=np.bool_)  # of the stream's latest step
         self._begin(key, parameters)

@@ -11,14 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.online import OnlineBinner
 from gemsnn.events.records import Events
-from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.sight import Sight
 from gemsnn.inference.stepwise import Stepwise
 from gemsnn.inference.stopping import StoppingRule
-from gemsnn.inference.temperature import Temperature
-from gemsnn.inference.usual import UNUSUAL, Usual
-from gemsnn.learning import Stream
-from gemsnn.model import Network, Parameters
+from gemsnn.inference.usual import UNUSUAL
+from gemsnn.model import Parameters
 from gemsnn.model.checks import spike_array, whole_number
 from gemsnn.training.following import Following
 from gemsnn.training.nothing import AnyClass, any_class
@@ -54,42 +51,27 @@ class LiveModel:
 
     def __init__(
         self,
-        network: Network,
-        parameters: Parameters,
+        make: Callable[[], Stepwise],
         classes: tuple[Any, ...],
-        decoder: Decoder,
-        n_compartments: int,
         *,
         seed: int,
-        key: int = 0,
-        stop: StoppingRule | None = None,
-        binner: OnlineBinner | None = None,
-        make_learner: Callable[[], Stream] | None = None,
-        temperature: Temperature | None = None,
-        usual: Usual | None = None,
-        several_labels: bool = False,
-        sight: Sight | None = None,
-        usual_steps: int = 1,
+        key: int,
+        stop: StoppingRule | None,
+        binner: OnlineBinner | None,
+        several_labels: bool,
+        sight: Sight | None,
+        usual_steps: int,
     ) -> None:
-        if len(classes) != network.n_visible:
-            raise ConfigError("this model was trained on spike patterns: it has no classes, so it cannot name one")
-        self.network, self.classes = network, classes
-        self.decoder, self.n_compartments, self.stopping = decoder, n_compartments, stop
-        self._binner, self._learns = binner, make_learner is not None
-        self._sight, self._usual_steps = sight or Sight(usual_steps, 1), usual_steps
-        self._key, self._seed, self._several_labels = whole_number("key", key, 0), seed, several_labels
-
-        def make() -> Stepwise:
-            learner = None if make_learner is None else make_learner()
-            how = network, parameters, n_compartments, decoder, seed, self._key
-            return Stepwise(*how, temperature, usual, learner)
-
         self._warm_up(make())
         self._stepwise = make()
-        self._seen = np.zeros(network.n_inputs, dtype=np.uint8)  # of the latest step
+        self.network, self.classes = self._stepwise.network, classes
+        self.decoder, self.n_compartments, self.stopping = self._stepwise.decoder, self._stepwise.n_compartments, stop
+        self._binner, self._seed, self._several_labels = binner, seed, several_labels
+        self._sight, self._usual_steps = sight or Sight(usual_steps, 1), usual_steps
+        self._seen = np.zeros(self.network.n_inputs, dtype=np.uint8)  # of the latest step
         self._target: NDArray[Any] | AnyClass | None = None  # of the steps to come
         self._late = 0  # events of earlier recordings
-        self._begin(self._key)
+        self._begin(key)
 
     # ---- answers
 
@@ -228,12 +210,13 @@ class LiveModel:
 
     def _warm_up(self, spare: Stepwise) -> None:
         """Compile or load everything that a step may need."""
-        inputs, target = np.zeros(self.network.n_inputs, dtype=np.uint8), np.arange(len(self.classes)) == 0
-        if not self._learns:
+        network = spare.network
+        inputs, target = np.zeros(network.n_inputs, dtype=np.uint8), np.arange(network.n_visible) == 0
+        if not spare.learns:
             spare.step(inputs)
             return
         # Until the filters have forgotten the beginning and the window has moved twice.
-        for t in range(self.network.memory + 2 * LONGEST_BLOCK):
+        for t in range(network.memory + 2 * LONGEST_BLOCK):
             spare.step(inputs, target if t % 2 else None)
         spare.parameters  # noqa: B018
 
@@ -305,7 +288,7 @@ class LiveModel:
             inputs = following
 
     def _desired(self, target: Any) -> NDArray[Any] | AnyClass:
-        if not self._learns:
+        if not self._stepwise.learns:
             raise ConfigError("this stream only predicts; make one that learns with stream(learning=True)")
         if isinstance(target, AnyClass):
             return target

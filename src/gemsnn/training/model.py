@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,9 +33,11 @@ from gemsnn.inference import (
 from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS, affordable, checkpoints_of
 from gemsnn.inference.sequences import Sequences
 from gemsnn.inference.sight import Sight, fit_sight
+from gemsnn.inference.stepwise import Stepwise
 from gemsnn.inference.usual import UNUSUAL
 from gemsnn.learning import Stream, TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
+from gemsnn.model.checks import whole_number
 from gemsnn.rules import Rule
 from gemsnn.training.answered import answered, batches
 from gemsnn.training.calibration import Calibration, HeldOut, SplitName, held_out, one_class_each
@@ -384,38 +385,39 @@ class Model:
         >>> answer.label, bool(answer.confidence >= 0.6)
         ('low', True)
         """
-        how = self.readout(decoder, compartments)
-        learning, binner, seed, make_learner = learning or rule is not None, None, self.prediction_seed, None
+        if len(self.classes) != self.network.n_visible:
+            raise ConfigError("this model was trained on spike patterns: it has no classes, so it cannot name one")
+        how, learning = self.readout(decoder, compartments), learning or rule is not None
+        known, seed, position = self.knows(how), self.prediction_seed, 0
         if learning:
             rule, K, position = self._continued(rule)
-            if compartments is None:
-                how = self.readout(decoder, K)
+            how = how if compartments is not None else self.readout(decoder, K)
             problem = rule.refuse(how.compartments)
             if problem:
                 raise ConfigError(f"compartments = {how.compartments}, rule.{problem}")
-            seed, key = self.seed, position if key is None else key
-            make_learner = partial(
-                Stream, self.network, self.parameters, rule, how.compartments, seed, example=key, means=self.means
-            )
+            known, seed = self.knows(how), self.seed
+            known.pop("usual", None)  # p-values are valid for the measured weights only
+        first = whole_number("key", position if key is None else key, 0)
+        network, parameters, K = self.network, self.parameters, how.compartments
+
+        def make() -> Stepwise:
+            learner = None
+            if learning and rule is not None:
+                learner = Stream(network, parameters, rule, K, seed, example=first, means=self.means)
+            return Stepwise(network, parameters, K, as_decoder(how.kind), seed, first, **known, stream=learner)
+
+        binner = None
         if self.preprocessing is not None:
             binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
         if stop is None and not learning and self.calibration is not None and self.calibration.decoder == how:
             stop = SmallSet(self.calibration.guarantee)
-        known = self.knows(how)
-        if learning:  # p-values are valid for the measured weights only
-            known.pop("usual", None)
         return LiveModel(
-            self.network,
-            self.parameters,
+            make,
             self.classes,
-            as_decoder(how.kind),
-            how.compartments,
             seed=seed,
-            key=0 if key is None else key,
-            **known,
+            key=first,
             stop=as_stopping_rule(stop),
             binner=binner,
-            make_learner=make_learner,
             several_labels=bool(self.about.get("several_labels")),
             sight=self.sight,
             usual_steps=self.n_steps,
