@@ -145,25 +145,25 @@ class NetworkSettings(SettingsGroup):
     """How the network is built, and where it starts."""
 
     topology: GraphSetting = FullyConnected()
-    """How they are connected: fully-connected, layers (with sizes), random (with density), or a graph file."""
+    """How neurons are connected: fully-connected, layers (with sizes), random (with density), or a graph file."""
     grid: tuple[Side, Side] | None = None
-    """Rows and columns that the inputs lie on, for shift; not given: those of the prepared file, none for arrays."""
+    """Rows and columns of the inputs, for shift; default: those of the prepared file, none for arrays."""
     readout: Readout | None = None
-    """bernoulli, or winner-take-all (one visible neuron spikes a step); not given: the latter for classes only."""
+    """bernoulli, or winner-take-all (one visible neuron spikes per step); default: the latter for classes only."""
     synaptic_filter: SynapticFilter = Exponential(time_constants=(2.0, 10.0, 80.0), duration=80)
-    """How synapses remember spikes."""
+    """Filter of the synapses."""
     somatic_filter: SomaticFilter = RaisedCosine()
-    """How neurons remember their own spikes."""
+    """Filter of the neurons' self-memory."""
     visible_memory: bool = False
-    """Whether the read-out neurons remember their own spikes; without, their somatic weights stay 0."""
+    """Whether readout neurons have self-memory; otherwise their somatic weights stay 0."""
     hidden_bias: Initial = -2.0
-    """Initial bias of the hidden neurons: -2 makes them fire in about one step of eight."""
+    """Initial bias of the hidden neurons; with -2 they spike in about one step of eight."""
     visible_bias: Initial = 0.0
-    """Initial bias of the read-out neurons."""
+    """Initial bias of the readout neurons."""
     weight_scale: float = Field(default=0.1, ge=0, le=LARGEST_INITIAL)
-    """Spread of the initial potentials that the synapses cause."""
+    """Standard deviation of the initial potentials due to synapses."""
     initial_uniform: float | None = Field(default=None, ge=0)
-    """Draw all initial weights and biases from - to + this instead, as the paper's first author does in public code."""
+    """Draw all initial weights and biases uniformly from - to + this instead, as public code of the paper's author."""
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of the weights."""
 
@@ -172,33 +172,33 @@ class ScheduleSettings(SettingsGroup):
     """How long and in which steps a network learns, and which model is kept."""
 
     epochs: int | None = Field(default=None, ge=1, le=10**9)
-    """Passes over the training examples; not given: 500 / sqrt(examples), at least 16: 50 for 100, 22 for 500."""
+    """Passes over the training examples; default: 500 / sqrt(examples), at least 16: 50 for 100, 22 for 500."""
     batch_size: int = Field(default=1, ge=1, le=1024)
-    """Examples learned from the same weights, their changes added; 1: one after the other, as in the paper."""
+    """Examples learned from the same weights, with their changes added; 1: online learning, as in the paper."""
     max_time_samples: Count | None = None
-    """Stop after the example that reaches so many time steps, if that comes before the last epoch's end."""
+    """Stop after the example that reaches this number of time steps, if that is before the end of the last epoch."""
     learning_rate_schedule: Decay = "cosine"
-    """How the step size falls from the rule's to learning_rate_floor over the run."""
+    """How the learning rate decreases over the run, from the rule's to learning_rate_floor times the rule's."""
     learning_rate_floor: float = Field(default=0.0, ge=0, le=1)
-    """Share of the rule's step size that is left at the end of a linear or cosine schedule."""
+    """Fraction of the rule's learning rate at the end of a linear or cosine schedule."""
     average_last: float = Field(default=0.2, ge=0, le=1)
-    """Share of the run, at its end, whose weights are averaged to give the model; 0 takes the last weights."""
+    """Final fraction of the run over which weights are averaged for the model; 0: the last weights."""
     mean_free: bool = True
-    """Whether it learns from the traces of its inputs less their means (gemsnn.TraceMeans)."""
+    """Whether the means of input traces are subtracted while learning (gemsnn.TraceMeans)."""
     shift: int | None = Field(default=None, ge=0, le=1 << 15)
-    """Pixels by which examples move at most, each time they are learned; not given: 2 on grids of 16 x 16 or more."""
+    """Maximum random shift of examples in pixels while learning; default: 2 on grids of 16 x 16 or more."""
     nothing_share: float | None = Field(default=None, ge=0, le=1)
-    """Share of examples followed by a lesson about nothing (noise, silence); not given: a quarter for classes."""
+    """Fraction of examples followed by a lesson about nothing (noise, silence); default: a quarter for classes."""
     validation_fraction: float = Field(default=0.1, ge=0, lt=1)
-    """Share of each class's training examples held out for validation; 0 holds out none."""
+    """Fraction of the training examples of each class held out for validation; 0: none."""
     eval_every: Count | None = None
-    """Time steps between evaluations; not given: once an epoch, 20 times at most. There is always one at the end."""
+    """Time steps between evaluations; default: once per epoch, at most 20 times. The last is always at the end."""
     select_by: Criterion | None = None
-    """What makes a model the best; not given, nor patience: accuracy, or the last, with under 50 held-out examples."""
+    """Metric that selects the best model; default: accuracy; the last model if fewer than 50 examples are held out."""
     patience: Annotated[int, Field(ge=0, le=10**18)] | None = None
-    """Stop after so many evaluations without a better one, 0: never; not given: a third, if validation is not small."""
+    """Evaluations without improvement before stopping, 0: never; default: a third, if 50 examples are held out."""
     calibrate: bool = True
-    """Whether held-out examples, at the end, calibrate its probabilities and tell how usual a recording is."""
+    """Whether to calibrate probabilities and p-values on held-out examples at the end of training."""
 
 
 class TrainingConfig(ScheduleSettings, NetworkSettings):
@@ -217,45 +217,45 @@ class TrainingConfig(ScheduleSettings, NetworkSettings):
     """
 
     merge_polarities: bool = False
-    """Whether a pixel's ON and OFF events are one input, as in the paper, where the data are recordings."""
+    """Whether ON and OFF events of a pixel are one input, as in the paper, if the data are recordings."""
     n_hidden: int = Field(default=200, ge=0, le=100_000)
-    """Hidden neurons."""
+    """Number of hidden neurons."""
     n_compartments: Compartments = 1
     """Compartments K while learning."""
     rule: RuleSetting = Feedback()
-    """How it learns: one of gemsnn.rules.RULES by its kind, and its settings; learning_rate none: from the data."""
+    """Learning rule: one of gemsnn.rules.RULES by its kind, and its settings; learning_rate none: from the data."""
     objective: ObjectiveSetting = Likelihood()
-    """What the network learns for, after a first part for likelihood: one of gemsnn.objectives.OBJECTIVES, by kind."""
+    """Objective of learning, after a first part for likelihood: one of gemsnn.objectives.OBJECTIVES by its kind."""
     likelihood_first: float = Field(default=0.33, ge=0, le=1)
-    """Share of the run that is learned for likelihood, before another objective takes over."""
+    """Fraction of the run that is learned for likelihood before another objective."""
     objective_rule: RuleSetting | None = None
-    """How the network learns for another objective than likelihood; not given: by rule."""
+    """Learning rule for an objective other than likelihood; default: as rule."""
     class_weight: Annotated[ClassWeight, BeforeValidator(_class_weight)] = None
-    """Factor on the step size for examples of a class, a table by its name; or balanced, so that rare classes count."""
+    """Factors on the step size by class name; or balanced, so that all classes have the same total weight."""
     eval_at: tuple[Count, ...] = ()
-    """Time steps after which to evaluate, in place of eval_every. There is always one at the end."""
+    """Time steps after which to evaluate, in place of eval_every. The last is always at the end."""
     validation_limit: Count | None = None
-    """Evaluate on at most so many validation examples."""
+    """Maximum number of validation examples."""
     background: str | None = None
-    """Folder of recordings of nothing in particular: half of the lessons about nothing are pieces of them."""
+    """Folder of recordings of the background: half of the lessons about nothing are pieces of them."""
     test_limit: int | None = Field(default=None, ge=0, le=10**15)
-    """Evaluate on at most so many test examples while training; 0 for none."""
+    """Maximum number of test examples that are evaluated on while training; 0: none."""
     decoder: DecoderSetting = "per-step"
     """vote: majority over compartments, as in the paper; likelihood: the model's own posterior; per-step: averaged."""
     inference_compartments: Compartments | None = None
-    """Compartments at inference; not given: as while learning."""
+    """Compartments at inference; default: the same as while learning."""
     likelihood_samples: Compartments = 20
-    """Realisations behind every log-likelihood."""
+    """Number of realisations per log-likelihood estimate."""
     likelihood_mean: Literal["probability", "log-probability"] = "probability"
     """What is averaged over them: the probability, which estimates the log-likelihood, or its log, a lower bound."""
     n_bins: int = Field(default=10, ge=1, le=1000)
     """Bins of the calibration error."""
     extra_decoders: tuple[DecoderSettings, ...] = ()
-    """Further ways to read out, evaluated beside the main one."""
+    """Further decoders to evaluate."""
     seed: int = Field(default=0, ge=0, lt=1 << 63)
-    """Decides initial weights, hold-out, order of the examples, and every spike."""
+    """Determines initial weights, held-out examples, order of the examples, and every spike."""
     threads: int | None = Field(default=None, ge=1, le=1024)
-    """Threads that share out the examples of a batch; not given: all processors. The results do not depend on it."""
+    """Threads for the examples of a batch; default: one per processor. The results do not depend on it."""
     checkpoint_seconds: float = Field(default=30.0, ge=0, le=1e9)
     """Seconds of learning between checkpoints; 0: after every example. The results do not depend on it."""
 
