@@ -464,8 +464,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if the sequences differ in length. ``stop(confidence)`` answers as soon as that is reached, and
         :func:`gemsnn.plot.anytime` plots them.
         """
-        spikes, how = self._prepared(X)
-        return self.model_.predict_anytime(spikes, **how)
+        spikes, options = self._prepared(X)
+        return self.model_.predict_anytime(spikes, **options)
 
     def stream(self, **options: Any) -> LiveModel:
         """A live stream of the fitted model: see :meth:`gemsnn.training.Model.stream`."""
@@ -480,7 +480,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Continued learning removes it. See :meth:`gemsnn.training.Model.calibrate`.
         """
-        spikes, how = self._prepared(X)
+        spikes, options = self._prepared(X)
         labels = _checked_labels(y, len(spikes))
         known = len(_keys(spikes) & self._learned)
         if known:
@@ -488,7 +488,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{known} of the {len(spikes)} examples in X were learned from, so they cannot calibrate the model: "
                 "calibrate on others"
             )
-        self.model_ = self.model_.calibrate(spikes, labels, alpha, checkpoints=checkpoints, **how)
+        self.model_ = self.model_.calibrate(spikes, labels, alpha, checkpoints=checkpoints, **options)
         return self
 
     def predict_set(self, X: ArrayLike, size: int = 1) -> SetDecisions:
@@ -497,8 +497,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Each example is stopped as soon as its set has at most ``size`` classes. ``members`` of the result is
         (n, n_classes), columns as in ``classes_``.
         """
-        spikes, how = self._prepared(X)
-        return self.model_.predict_set(spikes, size, threads=how["threads"])
+        spikes, options = self._prepared(X)
+        return self.model_.predict_set(spikes, size, threads=options["threads"])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a safetensors file; ``gemsnn evaluate`` and ``predict`` read it too."""
@@ -572,8 +572,8 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_ = replace(self.model_, learned=np.array(sorted(learned), dtype=np.uint64))
 
     def _predict(self, X: ArrayLike) -> Answers:
-        spikes, how = self._prepared(X)
-        return self.model_.predict(spikes, **how)
+        spikes, options = self._prepared(X)
+        return self.model_.predict(spikes, **options)
 
     def _prepared(self, X: ArrayLike) -> tuple[Spikes, dict[str, Any]]:
         """Validated spikes, and the options of predictions."""

@@ -64,15 +64,15 @@ def runs_for_labels(
 ) -> Iterator[tuple[NDArray[np.intp], LabelPrediction, Fired]]:
     """Piece by piece: indices of sequences, the answers of :func:`predict_labels`, and the spikes behind them."""
     checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, threads, engine=engine)
-    how, K, C = checked.decoder, checked.n_compartments, network.n_visible
+    decoder, K, C = checked.decoder, checked.n_compartments, network.n_visible
     running = engine_named(engine).running(network, parameters)
     for places, spikes in checked.sequences.pieces(K, network.n_neurons):
         keys = checked.sequences.keys(places, None)
-        evidence = run_for_labels(how, network, parameters, spikes, K, seed, keys, threads, running)
-        state = how.start((len(places), C, K, 2))
+        evidence = run_for_labels(decoder, network, parameters, spikes, K, seed, keys, threads, running)
+        state = decoder.start((len(places), C, K, 2))
         for step in evidence.steps:
-            state = how.update(state, step)
-        answer, fired = how.answer(state), evidence.fired
+            state = decoder.update(state, step)
+        answer, fired = decoder.answer(state), evidence.fired
         yield (
             places,
             LabelPrediction(

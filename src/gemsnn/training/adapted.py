@@ -75,7 +75,7 @@ def relabelled(data: Data, classes: Sequence[Any], names: Sequence[str] | None =
     """
     if tuple(data.classes) == tuple(classes) and names is None:
         return data
-    index = {str(label): place for place, label in enumerate(classes)}
+    index = {str(label): i for i, label in enumerate(classes)}
     own = [str(label) for label in data.classes] if names is None else list(names)
     indices = np.array([index.get(name, -1) for name in own])
     train, test = (

@@ -32,7 +32,7 @@ class Appraisal(NamedTuple):
 
 def appraise(
     model: Model,
-    how: DecoderSettings,
+    decoder: DecoderSettings,
     examples: Examples,
     *,
     likelihood_samples: int = 20,
@@ -45,7 +45,7 @@ def appraise(
 
     With ``set_size``, include metrics of sets stopped at this size, if the model is calibrated for ``how``.
     """
-    n, costs = len(examples), Costs(model, how)
+    n, costs = len(examples), Costs(model, decoder)
     keys = np.zeros(n, dtype=np.uint64)
     answers: list[Any] = [None] * n
 
@@ -58,7 +58,7 @@ def appraise(
                 answers[place] = answer
 
     figures = evaluate(
-        model.network, model.parameters, examples, np.arange(n), [how], likelihood_samples=likelihood_samples,
+        model.network, model.parameters, examples, np.arange(n), [decoder], likelihood_samples=likelihood_samples,
         n_bins=n_bins, seed=model.prediction_seed, threads=threads, engine=engine, certainty=model.certainty, each=see,
     )  # fmt: skip
     figures["cost"] = costs.figures()
@@ -117,11 +117,11 @@ class Costs:
     If the model is calibrated for this readout, also the costs until the set of classes has a single one.
     """
 
-    def __init__(self, model: Model, how: DecoderSettings) -> None:
+    def __init__(self, model: Model, decoder: DecoderSettings) -> None:
         self._model = model
         self._whole, self._spent = _Sums(), _Sums()
-        self._free = as_decoder(how.kind).free or not model.classes or bool(model.about.get("several_labels"))
-        calibrated = model.calibration is not None and model.calibration.decoder == how
+        self._free = as_decoder(decoder.kind).free or not model.classes or bool(model.about.get("several_labels"))
+        calibrated = model.calibration is not None and model.calibration.decoder == decoder
         self._guarantee = model.calibration.guarantee if model.calibration is not None and calibrated else None
 
     def add(self, inputs: NDArray[np.uint8], fired: Fired, answers: Sequence[AnytimePrediction] | None = None) -> None:

@@ -128,15 +128,15 @@ def _classes(model: Model, labels: NDArray[np.int64], found: Prediction) -> str:
     ]
     rows = []
     for c, label in enumerate(model.classes):
-        true, said = labels == c, found.classes == c
-        wrong = np.bincount(found.classes[true & ~said], minlength=len(model.classes))
+        true, predicted = labels == c, found.classes == c
+        wrong = np.bincount(found.classes[true & ~predicted], minlength=len(model.classes))
         of_truth = np.maximum(found.probabilities[true, c], np.finfo(np.float64).tiny)
         rows.append(
             [
                 str(label),
                 str(true.sum()),
                 _percent(found.classes[true] == c),
-                _percent(labels[said] == c),
+                _percent(labels[predicted] == c),
                 _percent(found.confidence[true]),
                 f"{-np.log(of_truth).mean():.3f}" if true.any() else "-",
                 f"{model.classes[int(wrong.argmax())]} ({wrong.max()})" if wrong.any() else "-",

@@ -83,7 +83,7 @@ class Following:
         self._counts: deque[int] = deque(maxlen=self.sight.window)  # input spikes of the latest steps
         self._kept: deque[tuple[Step, int | None]] = deque(maxlen=self.sight.first_window)
         self._passed = 0  # steps since the recording began, including skipped ones
-        self._told = self._marked = False  # whether "nothing" was the last answer; whether an end marker ever came
+        self._silent = self._marked = False  # whether "nothing" was the last answer; whether an end marker ever came
         self._newest: int | None = None  # time of the latest event
         self._heard = time.monotonic()
         self._width = self.preprocessing.width_us
@@ -170,7 +170,7 @@ class Following:
             return
         first = next(n for n, count in enumerate(latest) if count)
         kept = list(self._kept)[first:]
-        self.state, self._told, self._passed = State.RECORDING, False, 0
+        self.state, self._silent, self._passed = State.RECORDING, False, 0
         self._kept.clear()
         self._counts.clear()
         self._counts.extend(latest[first:])
@@ -199,8 +199,8 @@ class Following:
     def _nothing(self, time_us: int | None) -> Iterator[Any]:
         self.state = State.NOTHING
         self._kept.clear()
-        if not self._told:
-            self._told = True
+        if not self._silent:
+            self._silent = True
             yield self.live.nothing(time_us)
 
     # ---- ends
@@ -218,6 +218,6 @@ class Following:
         if silent or unseen:
             yield from self._nothing(time_us)
         self.live.count_late(self._binner.late)
-        self.state, self._binner, self._newest, self._told = State.NOTHING, None, None, silent and self._told
+        self.state, self._binner, self._newest, self._silent = State.NOTHING, None, None, silent and self._silent
         self._counts.clear()
         self._kept.clear()

@@ -93,7 +93,7 @@ class FromModel:
         check_settings(config, model)
         data = with_inputs_of(model, data)
         names = self._names()
-        classes, places = _classes(model, names, data, self.sort)
+        classes, indices = _classes(model, names, data, self.sort)
         several = bool(model.about.get("several_labels"))
         labels = data.train.labels
         if (labels is None) != (not model.classes) or (labels is not None and (labels.ndim == 2) != several):
@@ -101,7 +101,7 @@ class FromModel:
                 f"the model was trained on {_kind(None if not model.classes else 1 + several)}, the data have "
                 f"{_kind(None if labels is None else labels.ndim)}: start anew, without the model"
             )
-        network, parameters = with_readout(model.network, model.parameters, places, config.initial_parameters)
+        network, parameters = with_readout(model.network, model.parameters, indices, config.initial_parameters)
         replay = self._replay(data, classes, names, network.n_visible)
         means = model.means if config.mean_free else None
         known = relabelled(data, classes) if classes else data
@@ -110,8 +110,8 @@ class FromModel:
     def identity(self, data: Data) -> dict[str, Any]:
         """What determines the results of a run on ``data``, besides data and settings, as JSON values."""
         model, means = self.model, () if self.model.means is None else (self.model.means.value,)
-        classes, places = _classes(model, self._names(), data, self.sort)
-        old = [None if place is None else str(model.classes[place]) for place in places] if classes else []
+        classes, indices = _classes(model, self._names(), data, self.sort)
+        old = [None if index is None else str(model.classes[index]) for index in indices] if classes else []
         return {
             "fingerprint": fingerprint(model.network, model.parameters, *means),
             "classes": [str(label) for label in classes],
@@ -231,7 +231,7 @@ def _classes(model: Model, names: list[str | None], data: Data, sort: bool) -> t
             )
         return (), list(range(model.network.n_visible))
     known = {str(label): label for label in (*model.classes, *data.classes)}
-    places: list[int | None] = [place for place, name in enumerate(names) if name is not None]
+    indices: list[int | None] = [index for index, name in enumerate(names) if name is not None]
     kept = [name for name in names if name is not None]
     new = [str(label) for label in data.classes if str(label) not in kept]
     dropped = {str(label) for label, name in zip(model.classes, names, strict=True) if name is None}
@@ -242,9 +242,9 @@ def _classes(model: Model, names: list[str | None], data: Data, sort: bool) -> t
     labels = [known.get(name, name) for name in (*kept, *new)]
     if len({type(label) for label in labels}) > 1:  # whole numbers and strings: all as strings
         labels = [str(label) for label in labels]
-    places += [None] * len(new)
+    indices += [None] * len(new)
     order = sorted(range(len(labels)), key=labels.__getitem__) if sort else range(len(labels))
-    return tuple(labels[place] for place in order), [places[place] for place in order]
+    return tuple(labels[index] for index in order), [indices[index] for index in order]
 
 
 def _kind(dimensions: int | None) -> str:
@@ -261,31 +261,31 @@ def _listed(names: Collection[str]) -> str:
 def with_readout(
     network: Network,
     parameters: Parameters,
-    places: Sequence[int | None],
+    indices: Sequence[int | None],
     init: Callable[[Network], Parameters],
 ) -> tuple[Network, Parameters]:
-    """The network whose visible neuron n was number ``places[n]`` before, or is new if that is None.
+    """The network whose visible neuron n was number ``indices[n]`` before, or is new if that is None.
 
     A new neuron has the incoming and outgoing synapses of the network's first visible neuron. Its weights are those
     that ``init`` draws for the whole new network; all other weights stay exactly as they are.
     """
-    if list(places) == list(range(network.n_visible)):
+    if list(indices) == list(range(network.n_visible)):
         return network, parameters
     hidden, old = np.arange(network.n_hidden), network.topology.mask
-    kept = np.array([place for place in places if place is not None], dtype=np.intp)
-    there = np.flatnonzero([place is not None for place in places])
-    as_which = np.array([0 if place is None else place for place in places])
+    kept = np.array([index for index in indices if index is not None], dtype=np.intp)
+    there = np.flatnonzero([index is not None for index in indices])
+    as_which = np.array([0 if index is None else index for index in indices])
     rows = np.concatenate([hidden, network.n_hidden + as_which])
     columns = np.concatenate([np.arange(network.n_inputs), network.n_inputs + rows])
     mask = old[np.ix_(rows, columns)]
     among = mask[network.n_hidden :, network.n_inputs + network.n_hidden :]  # visible to visible
     lateral = old[network.n_hidden :, network.n_inputs + network.n_hidden :].any()
-    new = np.flatnonzero([place is None for place in places])
+    new = np.flatnonzero([index is None for index in indices])
     among[new, :] = among[:, new] = lateral
     np.fill_diagonal(among, False)
-    topology = Topology(network.n_inputs, network.n_hidden, len(places), mask)
+    topology = Topology(network.n_inputs, network.n_hidden, len(indices), mask)
     changed = Network(
-        topology, network.synaptic_filter, network.somatic_filter, network.visible_memory, _circuits(network, places)
+        topology, network.synaptic_filter, network.somatic_filter, network.visible_memory, _circuits(network, indices)
     )
     fresh = init(changed).astype(parameters.dtype)
     now, before = np.concatenate([hidden, network.n_hidden + there]), np.concatenate([hidden, network.n_hidden + kept])
@@ -296,7 +296,7 @@ def with_readout(
     return changed, fresh
 
 
-def _circuits(network: Network, places: Sequence[int | None]) -> list[Circuit]:
+def _circuits(network: Network, indices: Sequence[int | None]) -> list[Circuit]:
     """Circuits of hidden neurons stay; a circuit of all visible neurons contains all of them again."""
     n_hidden, circuits = network.n_hidden, network.circuits.competing
     visible = [circuit for circuit in circuits if max(circuit.neurons) >= n_hidden]
@@ -306,7 +306,7 @@ def _circuits(network: Network, places: Sequence[int | None]) -> list[Circuit]:
             "the model's visible neurons form several circuits, so those of new ones are undetermined: build the "
             "larger network yourself, and pass network and parameters"
         )
-    everyone = tuple(range(n_hidden, n_hidden + len(places)))
+    everyone = tuple(range(n_hidden, n_hidden + len(indices)))
     again = [Circuit(everyone, visible[0].silent)] if visible else []
     return [circuit for circuit in circuits if max(circuit.neurons) < n_hidden] + again
 

@@ -132,7 +132,7 @@ class Health:
             self._commonest = float(np.bincount(labels).max() / len(labels))
         self._fired, self._steps = np.zeros(n_hidden), 0
         self._accuracies: list[tuple[float, float]] = []
-        self._told: set[str] = set()
+        self._given: set[str] = set()
 
     def saw(self, hidden: NDArray[np.bool_]) -> None:
         """Count the spikes (T, K, n_hidden) of hidden neurons while learning."""
@@ -156,6 +156,6 @@ class Health:
                     found.append(("improving", still_improving(self._accuracies, figures["examples"], epochs)))
         self._fired, self._steps = np.zeros_like(self._fired), 0
         for name, text in found:
-            if text is not None and name not in self._told:
-                self._told.add(name)
+            if text is not None and name not in self._given:
+                self._given.add(name)
                 yield text

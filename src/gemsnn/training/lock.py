@@ -65,8 +65,8 @@ def locked(directory: Path) -> Iterator[None]:
 def _opened(path: Path) -> TextIO:
     """Open or create the file; anything but a regular file, such as a link, is refused."""
     with writing(path):
-        how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, how, 0o666)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o666)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise CheckpointError(f"{path}: must be a plain file, where the lock is; move it away")

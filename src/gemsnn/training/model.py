@@ -166,8 +166,8 @@ class Model:
         low high low high
         """
         inputs, one = self._inputs(recordings)
-        how = self._how(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
-        found = predict(self.network, self.parameters, inputs, **how)
+        options = self._options(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
+        found = predict(self.network, self.parameters, inputs, **options)
         labels = np.array(self.classes or range(self.network.n_visible))
         answers = Answers(
             labels[found.classes],
@@ -192,7 +192,7 @@ class Model:
         See :func:`gemsnn.inference.predict_labels`.
         """
         inputs, one = self._inputs(recordings)
-        found = predict_labels(self.network, self.parameters, inputs, **self._how(decoder, compartments, threads))
+        found = predict_labels(self.network, self.parameters, inputs, **self._options(decoder, compartments, threads))
         return LabelPrediction(*(values[0] for values in found)) if one else found
 
     def predict_anytime(
@@ -209,8 +209,8 @@ class Model:
         See :func:`gemsnn.predict_anytime`. Classes are indices into ``classes``. A list of recordings gives a list.
         """
         inputs, one = self._inputs(recordings)
-        how = self._how(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
-        found = predict_anytime(self.network, self.parameters, inputs, keys=keys, **how)
+        options = self._options(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
+        found = predict_anytime(self.network, self.parameters, inputs, keys=keys, **options)
         return found[0] if one else found
 
     def predict_set(self, recordings: Any, size: int = 1, *, threads: int = 1) -> SetDecisions:
@@ -318,18 +318,18 @@ class Model:
             own.kind if decoder is None else decoder, own.compartments if compartments is None else compartments
         )
 
-    def knows(self, how: DecoderSettings) -> dict[str, Any]:
+    def knows(self, readout: DecoderSettings) -> dict[str, Any]:
         """``temperature`` and ``usual`` for this readout, as :func:`gemsnn.predict` takes them."""
-        return {} if self.certainty is None else self.certainty.of(how)
+        return {} if self.certainty is None else self.certainty.of(readout)
 
     def _inputs(self, recordings: Any) -> Inputs:
         return inputs_of(recordings, self.network.n_inputs, self.bin)
 
-    def _how(self, decoder: str | Decoder | None, compartments: int | None, threads: int) -> dict[str, Any]:
-        how = self.readout(decoder, compartments)
+    def _options(self, decoder: str | Decoder | None, compartments: int | None, threads: int) -> dict[str, Any]:
+        readout = self.readout(decoder, compartments)
         return {
-            "n_compartments": how.compartments,
-            "decoder": how.kind,
+            "n_compartments": readout.compartments,
+            "decoder": readout.kind,
             "seed": self.prediction_seed,
             "threads": threads,
         }
@@ -387,29 +387,29 @@ class Model:
         """
         if len(self.classes) != self.network.n_visible:
             raise ConfigError("this model was trained on spike patterns: it has no classes, so it cannot name one")
-        how, learning = self.readout(decoder, compartments), learning or rule is not None
-        known, seed, position = self.knows(how), self.prediction_seed, 0
+        readout, learning = self.readout(decoder, compartments), learning or rule is not None
+        known, seed, position = self.knows(readout), self.prediction_seed, 0
         if learning:
             rule, K, position = self._continued(rule)
-            how = how if compartments is not None else self.readout(decoder, K)
-            problem = rule.refuse(how.compartments)
+            readout = readout if compartments is not None else self.readout(decoder, K)
+            problem = rule.refuse(readout.compartments)
             if problem:
-                raise ConfigError(f"compartments = {how.compartments}, rule.{problem}")
-            known, seed = self.knows(how), self.seed
+                raise ConfigError(f"compartments = {readout.compartments}, rule.{problem}")
+            known, seed = self.knows(readout), self.seed
             known.pop("usual", None)  # p-values are valid for the measured weights only
         first = whole_number("key", position if key is None else key, 0)
-        network, parameters, K = self.network, self.parameters, how.compartments
+        network, parameters, K = self.network, self.parameters, readout.compartments
 
         def make() -> Stepwise:
             learner = None
             if learning and rule is not None:
                 learner = Stream(network, parameters, rule, K, seed, example=first, means=self.means)
-            return Stepwise(network, parameters, K, as_decoder(how.kind), seed, first, **known, stream=learner)
+            return Stepwise(network, parameters, K, as_decoder(readout.kind), seed, first, **known, stream=learner)
 
         binner = None
         if self.preprocessing is not None:
             binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
-        if stop is None and not learning and self.calibration is not None and self.calibration.decoder == how:
+        if stop is None and not learning and self.calibration is not None and self.calibration.decoder == readout:
             stop = SmallSet(self.calibration.guarantee)
         return LiveModel(
             make,

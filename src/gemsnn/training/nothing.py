@@ -166,10 +166,10 @@ def scrambled_blocks(spikes: SpikeList, n_inputs: int, grid: tuple[int, int], pa
     """The ``parts`` x ``parts`` blocks of the grid permuted; no block stays in place."""
     rows, columns = grid
     height, width = -(-rows // parts), -(-columns // parts)
-    places = np.arange(parts * parts)
-    order = random.permutation(places)
-    while (order == places).any():  # about one permutation in three moves every block
-        order = random.permutation(places)
+    blocks = np.arange(parts * parts)
+    order = random.permutation(blocks)
+    while (order == blocks).any():  # about one permutation in three moves every block
+        order = random.permutation(blocks)
     plane, cell = np.divmod(spikes.spikes["index"].astype(np.int64), rows * columns)
     row, column = np.divmod(cell, columns)
     block_row, block_column = np.divmod(order[row // height * parts + column // width], parts)

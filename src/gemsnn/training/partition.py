@@ -139,11 +139,11 @@ def class_weights(
     sum to the number of examples.
     """
     if isinstance(setting, Mapping):
-        weights, places = np.ones(len(classes)), {str(label): place for place, label in enumerate(classes)}
+        weights, index = np.ones(len(classes)), {str(label): i for i, label in enumerate(classes)}
         for label, weight in setting.items():
-            if label not in places:
-                raise ConfigError(f"class_weight.{label}: there is no such class; they are {', '.join(places)}")
-            weights[places[label]] = weight
+            if label not in index:
+                raise ConfigError(f"class_weight.{label}: there is no such class; they are {', '.join(index)}")
+            weights[index[label]] = weight
         return weights
     if setting is None or labels is None:
         return np.ones(len(classes))
