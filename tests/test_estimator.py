@@ -58,6 +58,19 @@ def test_fitting_gives_what_training_gives_for_the_same_settings_and_seed(tmp_pa
             assert classifier.classes_.tolist() == list(model.classes)
 
 
+def test_the_best_model_has_the_means_of_its_own_evaluation_as_in_a_run(tmp_path):
+    choice = {"validation_fraction": 0.2, "eval_every": 200, "select_by": "accuracy", "epochs": 4}
+    settings = {**QUICK, **choice}
+    with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
+        X, y = data.train.read(np.arange(len(data.train))), np.array(data.classes)[data.train.labels]
+        classifier = spiking(**settings).fit(X, y)
+        settings["rule.learning_rate"] = settings.pop("learning_rate")
+        train(TrainingConfig.make(**settings), data, tmp_path / "run")
+    means = RunDirectory(tmp_path / "run").load_model().means
+    assert means.count == classifier.model_.means.count < classifier.n_examples_seen_
+    assert np.array_equal(means.value, classifier.model_.means.value)
+
+
 def test_the_defaults_in_the_signature_are_those_of_the_configuration_and_so_of_the_command_line():
     assert SpikingClassifier()._config(seed=0) == TrainingConfig()
     named = {name: p.default for name, p in signature(SpikingClassifier).parameters.items()}

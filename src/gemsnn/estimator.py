@@ -334,10 +334,10 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.verbose:
                 watching.append(showing.enter_context(display(Console(), trainer)))
             trainer.run(*watching)
-        parameters = trainer.parameters() if memory.best is None else memory.best
+        parameters, means = memory.best or (trainer.parameters(), trainer.state.means)
         self._set_fitted(
             config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.first + trainer.position,
-            memory.history, trainer.state.means,
+            memory.history, means,
         )  # fmt: skip
         if config.calibrate:
             self.model_ = with_certainty(self.model_, trainer.data, trainer.partition, threads=trainer.threads)
@@ -644,11 +644,11 @@ def _where_it_went(name: str, known: Collection[str]) -> str:
 
 
 class _Memory:
-    """Observer that stores the evaluations, and the best weights by validation."""
+    """Observer that stores the evaluations, and the best weights by validation with their means of the traces."""
 
     def __init__(self) -> None:
         self.history: list[Record] = []
-        self.best: Parameters | None = None
+        self.best: tuple[Parameters, TraceMeans | None] | None = None
 
     def learned(self, trainer: Trainer, event: Learned, /) -> None:
         pass
@@ -656,7 +656,7 @@ class _Memory:
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
         self.history.append(event.record)
         if event.is_best:
-            self.best = trainer.parameters()
+            self.best = trainer.parameters(), trainer.state.means
 
 
 Spikes = NDArray[np.uint8] | list[NDArray[np.uint8]]
