@@ -79,7 +79,7 @@ class Checkpoints:
                 continue
             for bad, problem in damaged:
                 bad.rename(bad.with_name(bad.name + ".damaged"))
-                warnings.warn(f"{problem}. Going on from {path.name}, the one before", CheckpointWarning, stacklevel=2)
+                warnings.warn(f"{problem}. Resuming from {path.name}, the one before", CheckpointWarning, stacklevel=2)
             if damaged:
                 sync_directory(self.directory)
             remove_partial_files(self.directory)

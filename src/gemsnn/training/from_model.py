@@ -216,7 +216,7 @@ def check_settings(config: TrainingConfig, model: Model) -> None:
     for asked, (fits, has) in same.items():
         if not fits:
             raise ConfigError(
-                f"{asked}: the model to go on from has {has}, and its network stays; leave the setting as it was, or "
+                f"{asked}: the model to start from has {has}, and its network stays; leave the setting as it was, or "
                 "start anew without the model"
             )
 

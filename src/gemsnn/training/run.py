@@ -330,7 +330,7 @@ class _Recorder:
             changes.append(f"the data had fingerprint {found.data[:12]}... and now has {self._data[:12]}...")
         if changes:
             raise ConfigError(
-                f"{self.run.path}: cannot go on with other settings or data: {'; '.join(changes)}. "
+                f"{self.run.path}: cannot resume with other settings or data: {'; '.join(changes)}. "
                 "Give what the run was started with, or start a new run in another directory"
             )
 
