@@ -37,8 +37,8 @@ from gemsnn.events import PreparedData, open_prepared
 from gemsnn.experiments import Measurement, answers, carry_out, failures, own_folder
 from gemsnn.experiments.data import check_usable
 from gemsnn.model.spike_list import SpikeList
+from gemsnn.training.augmentation import DEFAULT_SHIFT, moved
 from gemsnn.training.randomness import hold_out
-from gemsnn.training.shift import DEFAULT_SHIFT, moved
 
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2)  # C: the smaller, the stronger
 COPIES = 3  # moved copies of each recording that logistic regression learns from

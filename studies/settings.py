@@ -35,8 +35,8 @@ from gemsnn.experiments import Measurement, Run, own_folder
 from gemsnn.inference import DECODERS, Answer, predict, recording_key
 from gemsnn.inference.evidence import run_for
 from gemsnn.training import PRESETS, Model, RunDirectory, TrainingConfig
+from gemsnn.training.adapted import merged_polarities
 from gemsnn.training.evaluation import evaluate
-from gemsnn.training.polarity import merged_polarities
 from gemsnn.training.randomness import hold_out
 
 FIRST_SEED = 1000  # of the splits: whatever was tried while defaults were chosen has smaller seeds

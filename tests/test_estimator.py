@@ -58,6 +58,19 @@ def test_fitting_gives_what_training_gives_for_the_same_settings_and_seed(tmp_pa
             assert classifier.classes_.tolist() == list(model.classes)
 
 
+def test_the_best_model_has_the_means_of_its_own_evaluation_as_in_a_run(tmp_path):
+    choice = {"validation_fraction": 0.2, "eval_every": 200, "select_by": "accuracy", "epochs": 4}
+    settings = {**QUICK, **choice}
+    with open_prepared(toy.prepared(tmp_path / "toy.h5")) as data:
+        X, y = data.train.read(np.arange(len(data.train))), np.array(data.classes)[data.train.labels]
+        classifier = spiking(**settings).fit(X, y)
+        settings["rule.learning_rate"] = settings.pop("learning_rate")
+        train(TrainingConfig.make(**settings), data, tmp_path / "run")
+    means = RunDirectory(tmp_path / "run").load_model().means
+    assert means.count == classifier.model_.means.count < classifier.n_examples_seen_
+    assert np.array_equal(means.value, classifier.model_.means.value)
+
+
 def test_the_defaults_in_the_signature_are_those_of_the_configuration_and_so_of_the_command_line():
     assert SpikingClassifier()._config(seed=0) == TrainingConfig()
     named = {name: p.default for name, p in signature(SpikingClassifier).parameters.items()}
@@ -312,7 +325,7 @@ def test_what_cannot_be_learned_from_is_refused(X, y, error, message):
 
 
 def test_other_inputs_than_fitted_are_refused(fitted):
-    with pytest.raises(ShapeError, match="X has 5 inputs a step, but this classifier was fitted with 12"):
+    with pytest.raises(ShapeError, match="X has 5 inputs per step, but this classifier was fitted with 12"):
         fitted.predict(np.zeros((2, 20, 5)))
 
 
@@ -484,5 +497,5 @@ def test_learning_on_takes_the_guarantee_away():
     X, y = toy.examples(60)
     classifier = spiking(n_hidden=4, epochs=1).fit(X[:30], y[:30]).calibrate(X[30:], y[30:], 0.2, 3)
     classifier.partial_fit(X[:3], y[:3])
-    with pytest.raises(gemsnn.CheckpointError, match="makes no promise yet"):
+    with pytest.raises(gemsnn.CheckpointError, match="has no guarantee"):
         classifier.predict_set(X)

@@ -275,7 +275,7 @@ def test_what_was_found_in_folders_can_be_fitted(tmp_path):
 
 def test_recordings_without_preprocessing_are_refused():
     some = recordings()
-    with pytest.raises(gemsnn.DataError, match=r"X\[0\] is a recording of events; say by preprocessing"):
+    with pytest.raises(gemsnn.DataError, match=r"X\[0\] is a recording of events; set preprocessing"):
         spiking(**QUICK).fit(some, [recording.digit for recording in some])
 
 

@@ -1,4 +1,4 @@
-"""``SpikingClassifier`` and ``GEMClassifier``: training and prediction with scikit-learn's conventions."""
+"""``SpikingClassifier`` and ``GEMClassifier``, with scikit-learn's conventions."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ from gemsnn.model import Network, Parameters
 from gemsnn.model.checks import spike_array
 from gemsnn.model.spike_list import SpikeList
 from gemsnn.rules import RULES, Rule
-from gemsnn.training.answers import Answers
-from gemsnn.training.certainty_fit import with_certainty
 from gemsnn.training.config import NetworkSettings, ScheduleSettings, SettingsGroup, TrainingConfig, rule_table
 from gemsnn.training.data import ArrayData, ArrayExamples
 from gemsnn.training.display import display
@@ -45,17 +43,16 @@ from gemsnn.training.from_settings import augmentation_of, means_of, trainer_of
 from gemsnn.training.health import LearningWarning, few_steps_of_many_inputs
 from gemsnn.training.inputs import events_or_spikes, spikes_of
 from gemsnn.training.live import LiveModel
-from gemsnn.training.model import Model, save_model
+from gemsnn.training.model import Answers, Model, save_model, with_certainty
 from gemsnn.training.nothing import AnyClass, targets_of_nothing
-from gemsnn.training.partition import Partition
+from gemsnn.training.partition import Partition, checked_weights, class_weights
 from gemsnn.training.run import load_model
 from gemsnn.training.schedule import Schedule
 from gemsnn.training.step_size import suited_learning_rate
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Record, Trainer
-from gemsnn.training.weights import checked_weights, class_weights
 
 GROUPS: dict[str, type[SettingsGroup]] = {"network": NetworkSettings, "schedule": ScheduleSettings}
-"""Arguments that gather settings."""
+"""Arguments that are groups of settings."""
 
 NETWORK, SCHEDULE = NetworkSettings(), ScheduleSettings()
 PAPER_NETWORK, PAPER_SCHEDULE = NetworkSettings.of_preset("paper"), ScheduleSettings.of_preset("paper")
@@ -65,7 +62,7 @@ Init = TypeVar("Init", bound=Callable[..., None])
 
 
 def _refusing(init: Init) -> Init:
-    """Let a constructor say of a name that is not among its arguments where it went, or which one may be meant."""
+    """Let a constructor refuse unknown arguments with advice on which one may be meant."""
 
     @wraps(init)
     def checked(self: SpikingClassifier, *arguments: Any, **named: Any) -> None:
@@ -78,15 +75,15 @@ def _refusing(init: Init) -> Init:
 class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier of spike sequences: a probabilistic spiking network, trained online by any rule.
 
-    ``X`` is (n, T, n_inputs) of 0/1; or a list of (T_i, n_inputs) of different lengths; or, with ``preprocessing``, a
-    list of recordings: arrays of events, what :mod:`gemsnn.events` finds and simulates, or paths of files. ``y`` is any
-    n labels. Or ``X`` is a data set as PyTorch has them, whose items are pairs of one such and a label. Names and
+    ``X`` is (n, T, n_inputs) of 0/1; a list of (T_i, n_inputs) with different lengths; or, with ``preprocessing``, a
+    list of recordings: arrays of events, recordings found or simulated by :mod:`gemsnn.events`, or paths of files.
+    ``y`` contains n labels of any kind. Or ``X`` is a map-style PyTorch data set of such items with labels. Names and
     defaults are those of :class:`gemsnn.training.TrainingConfig` and of ``gemsnn train``.
 
     Parameters
     ----------
     n_hidden
-        Hidden neurons.
+        Number of hidden neurons.
     n_compartments
         Compartments K while learning.
     inference_compartments
@@ -96,60 +93,59 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         posterior of the whole sequence; ``"vote"``, the paper's majority over compartments; or a
         :class:`gemsnn.Decoder` of your own.
     rule
-        How it learns: a :class:`gemsnn.Rule` such as ``gemsnn.Feedback(learning_rate=3e-3)``; a name, ``"feedback"``,
-        ``"gem"``, ``"mb"`` or ``"iw"``; or a table of what changes, ``{"kind": "gem", "kappa": 0.8}``. Feedback's
-        learning rate follows from the data unless it is given.
+        The learning rule: a :class:`gemsnn.Rule` such as ``gemsnn.Feedback(learning_rate=3e-3)``; a name,
+        ``"feedback"``, ``"gem"``, ``"mb"`` or ``"iw"``; or a dictionary of changes, ``{"kind": "gem", "kappa": 0.8}``.
+        The learning rate of Feedback is measured on the data unless it is given.
     network
-        How the network is built and where it starts: :class:`gemsnn.NetworkSettings`, or a dictionary of those that
-        differ, ``{"grid": (26, 26), "hidden_bias": -1}``. Its settings are ``topology``, ``grid``, ``readout``,
+        Structure and initialisation of the network: :class:`gemsnn.NetworkSettings`, or a dictionary of changes,
+        ``{"grid": (26, 26), "hidden_bias": -1}``. Its settings are ``topology``, ``grid``, ``readout``,
         ``synaptic_filter``, ``somatic_filter``, ``visible_memory``, ``hidden_bias``, ``visible_bias``,
         ``weight_scale``, ``initial_uniform`` and ``dtype``.
     schedule
-        How long it learns, in which steps, and which model is kept: :class:`gemsnn.ScheduleSettings`, or a dictionary
-        of those that differ, ``{"epochs": 5}``. Its settings are ``epochs``, ``batch_size``,
-        ``max_time_samples``, ``learning_rate_schedule``, ``learning_rate_floor``, ``average_last``, ``mean_free``,
-        ``shift``, ``nothing_share``, ``validation_fraction``, ``eval_every``, ``select_by``, ``patience`` and
-        ``calibrate``. By default a tenth of ``X`` is held out: it chooses among the models of the epochs, and
-        calibrates the probabilities of the best.
+        Duration of training, learning rate, and model selection: :class:`gemsnn.ScheduleSettings`, or a dictionary of
+        changes, ``{"epochs": 5}``. Its settings are ``epochs``, ``batch_size``, ``max_time_samples``,
+        ``learning_rate_schedule``, ``learning_rate_floor``, ``average_last``, ``mean_free``, ``shift``,
+        ``nothing_share``, ``validation_fraction``, ``eval_every``, ``select_by``, ``patience`` and ``calibrate``. By
+        default a tenth of ``X`` is held out, for model selection and for calibrating probabilities.
     class_weight
-        Weights by label, or ``"balanced"``: every class then counts the same, however many examples it has.
+        Weights by label, or ``"balanced"``: all classes then have the same total weight.
     preprocessing
-        How events become spikes; tells the grid, too. Without ``bin_us``, the width of a time bin follows from the
-        recordings when the model is fitted, and is then in ``preprocessing_``. ``gemsnn predict`` can read recordings
-        with what ``save`` wrote.
+        How events become spikes; includes the grid. Without ``bin_us``, the width of a time bin is derived from the
+        recordings when the model is fitted, and is stored in ``preprocessing_``. ``gemsnn predict`` reads recordings
+        with models written by ``save``.
     warm_start
-        Whether ``fit`` goes on from what was fitted or loaded before, on new examples: its network, weights and classes
-        stay, classes that are new are added. Otherwise ``fit`` begins anew.
+        Whether ``fit`` continues from the fitted or loaded model: its network, weights and classes stay, and new
+        classes are added. Otherwise ``fit`` starts anew.
     random_state
-        Whole number (the same numbers, the same model), a NumPy ``RandomState``, or None for a new model each time.
+        Whole number, for reproducible results, a NumPy ``RandomState``, or None for a different model each time.
     threads
-        Threads that share out examples; None: as many as there are processors. The results do not depend on it.
+        Threads that process examples in parallel; None: one per processor. The results do not depend on it.
     verbose
         Show the progress.
 
     Notes
     -----
-    Searches reach every setting by its path: ``schedule__epochs``, ``network__hidden_bias``, ``rule__learning_rate``,
+    In searches, every setting has a path: ``schedule__epochs``, ``network__hidden_bias``, ``rule__learning_rate``,
     ``network__synaptic_filter__duration``.
 
     Attributes
     ----------
     preprocessing_
-        ``preprocessing``, its width of a time bin included.
+        ``preprocessing``, including the width of a time bin.
     classes_
         (n_classes,) labels in the order of ``predict_proba``'s columns.
     network_, parameters_
-        What was trained.
+        The trained network.
     learning_rate_
-        What the rule learned with: its own, or the one that was measured on the data.
+        Learning rate of the rule, given or measured on the data.
     model_
-        The :class:`gemsnn.training.Model` of them.
+        The :class:`gemsnn.training.Model`.
     history_
         Evaluations while fitting, one dictionary each.
     n_examples_seen_
-        Examples learned so far, counting each as often as it was shown.
+        Number of examples learned so far, counting repetitions.
     n_inputs_
-        Inputs of each time step. (Not ``n_features_in_``, which means that X has two dimensions; MAPIE tries it out.)
+        Inputs per time step. (Not ``n_features_in_``, which implies that X has two dimensions, as MAPIE assumes.)
 
     Examples
     --------
@@ -205,18 +201,18 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Arguments by name; with ``deep`` also ``schedule__epochs`` and its like, as they are in force."""
+        """Arguments by name; with ``deep`` also all settings by path, such as ``schedule__epochs``."""
         params: dict[str, Any] = super().get_params(deep=False)
         if not deep:
             return params
         for name in (*GROUPS, "rule"):
-            with suppress(ConfigError):  # what cannot be is for fit to refuse
+            with suppress(ConfigError):  # fit refuses invalid values
                 settings = self._rule_settings() if name == "rule" else self._group_settings(name)
                 params |= {f"{name}__{field}": value for field, value in settings.items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set arguments by name, or what they gather by its path, such as ``schedule__epochs``."""
+        """Set arguments by name, or settings by path, such as ``schedule__epochs``."""
         self._refuse({name.partition("__")[0]: value for name, value in params.items()})
         super().set_params(**{name: value for name, value in params.items() if "__" not in name})
         for path, value in params.items():
@@ -238,14 +234,14 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _refuse(self, names: Mapping[str, Any]) -> None:
-        """Say of a name that is no argument where it went, or which one may be meant."""
+        """Raise an error with advice for names that are not arguments."""
         known = self._get_param_names()
         for name in names:
             if name not in known:
                 raise ConfigError(f"{type(self).__name__} has no argument {name}: {_where_it_went(name, known)}")
 
     def _given(self, name: str) -> dict[str, Any]:
-        """The settings of a group that differ from the class's own."""
+        """The settings of a group that differ from the class's defaults."""
         given, own = getattr(self, name), signature(type(self).__init__).parameters[name].default
         if isinstance(given, SettingsGroup):
             return {} if given == own else {field: getattr(given, field) for field in type(given).model_fields}
@@ -286,23 +282,25 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups: ArrayLike | None = None,
         background: ArrayLike | Sequence[Any] | None = None,
     ) -> Self:
-        """Train on (n, T, n_inputs) spikes and n labels; anew, unless ``warm_start`` is set.
+        """Train on (n, T, n_inputs) spikes and n labels; starts anew unless ``warm_start`` is set.
 
-        ``sample_weight`` (n,): an example is learned with its weight times the step size, so 2 counts about as much as
-        being shown twice, and 1 is as if there were no weights. An example of weight 0 is as if it was not there. Keep
-        the mean near 1: a step that is too large diverges.
-
-        ``groups`` (n,): what each example belongs together with, a person or a day. Whole groups are then held out, so
-        that the probabilities are calibrated for groups that were not seen.
-
-        ``background`` is like ``X``, of any lengths, without labels: recordings of nothing in particular, such as an
-        empty scene. Half of the lessons about nothing are then pieces of them.
+        Parameters
+        ----------
+        sample_weight
+            (n,) factors on the step size: an example of weight 2 counts about as much as if shown twice, and one of
+            weight 0 is ignored. Keep the mean near 1, since training diverges if steps are too large.
+        groups
+            (n,): the group of each example, such as a person or a day. Whole groups are held out, so that probabilities
+            are calibrated for unseen groups.
+        background
+            Recordings of the background, such as an empty scene, in the form of ``X``, of any lengths. Half of the
+            lessons about nothing are then pieces of them.
         """
-        going_on = self.warm_start and hasattr(self, "model_")
-        spikes, labels = self._checked_pair(X, y, anew=not going_on)
+        continued = self.warm_start and hasattr(self, "model_")
+        spikes, labels = self._checked_pair(X, y, anew=not continued)
         weights = None if sample_weight is None else checked_weights(sample_weight, len(spikes), "sample_weight")
         classes, indices = np.unique(labels, return_inverse=True)
-        begun = FromModel(self.model_, sort=True) if going_on else None
+        begun = FromModel(self.model_, sort=True) if continued else None
         if begun is not None and classes.dtype.kind != self.classes_.dtype.kind:
             raise DataError(
                 f"y holds {classes.tolist()[0]!r}, but the classes so far are {self.classes_.tolist()}: give labels of "
@@ -321,7 +319,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 warnings.warn(swapped, LearningWarning, stacklevel=2)
         nothing = [] if background is None else list(_checked_spikes(background, self.preprocessing_))
         if nothing and nothing[0].shape[1] != spikes[0].shape[1]:
-            raise ShapeError(f"background has {nothing[0].shape[1]} inputs a step, but X has {spikes[0].shape[1]}")
+            raise ShapeError(f"background has {nothing[0].shape[1]} inputs per step, but X has {spikes[0].shape[1]}")
         trainer = trainer_of(
             config,
             ArrayData(examples, classes.tolist(), preprocessing=self.preprocessing_),
@@ -329,22 +327,22 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             from_model=begun,
         )
         classes = np.array(trainer.data.classes)
-        config = config.changed(rule=trainer.rule)  # with the learning rate that was measured, if none is given
+        config = config.changed(rule=trainer.rule)  # includes a learning rate measured on the data
         memory = _Memory()
         with ExitStack() as showing:
             watching: list[Observer] = [memory]
             if self.verbose:
                 watching.append(showing.enter_context(display(Console(), trainer)))
             trainer.run(*watching)
-        parameters = trainer.parameters() if memory.best is None else memory.best
+        parameters, means = memory.best or (trainer.parameters(), trainer.state.means)
         self._set_fitted(
             config, classes, trainer.network, parameters, trainer.data.n_steps, trainer.first + trainer.position,
-            memory.history, trainer.state.means,
+            memory.history, means,
         )  # fmt: skip
         if config.calibrate:
             self.model_ = with_certainty(self.model_, trainer.data, trainer.partition, threads=trainer.threads)
         learned = _keys(spikes if weights is None else [spikes[i] for i in np.flatnonzero(weights)])
-        self._know(self._learned | learned if going_on else learned)
+        self._set_learned(self._learned | learned if continued else learned)
         return self
 
     def partial_fit(
@@ -354,13 +352,13 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Go on learning: each example once, in the order given, at the full learning rate times its weight.
+        """Continue learning: each example once, in the given order, at the full learning rate times its weight.
 
-        The first call, unless after ``fit``, must name all ``classes``. Where the rule has no learning rate, it is
-        measured on the examples of the first call, at most a hundred, and kept. With a learning rate of your own,
-        learning in pieces gives the same model as learning everything in one call.
+        The first call, unless after ``fit``, needs all ``classes``. If the rule has no learning rate, it is measured on
+        at most a hundred examples of the first call and kept. With a given learning rate, learning in pieces gives the
+        same model as learning everything in one call.
 
-        With ``y=gemsnn.NOTHING`` it learns that what these show is of no class.
+        ``y=gemsnn.NOTHING`` means that these examples belong to no class.
         """
         anew = not hasattr(self, "model_")
         if isinstance(y, AnyClass):
@@ -395,21 +393,20 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             config = config.changed(rule=replace(config.rule, learning_rate=self.learning_rate_))
         indices = None
         if labels is not None:
-            strange = ~np.isin(labels, self.classes_)
-            if strange.any():
+            unknown = ~np.isin(labels, self.classes_)
+            if unknown.any():
                 raise DataError(
-                    f"y holds {labels[strange][0]!r}, which is not among the classes {self.classes_.tolist()}"
+                    f"y holds {labels[unknown][0]!r}, which is not among the classes {self.classes_.tolist()}"
                 )
             indices = np.searchsorted(self.classes_, labels).astype(np.int64)
             weights = weights * class_weights(config.class_weight, self.classes_.tolist())[indices]
         learned = np.flatnonzero(weights)
         if not len(learned):
             return self
-        nobody = learned[:0]
         examples = ArrayExamples(spikes, indices)
         data = ArrayData(examples, self.classes_.tolist(), preprocessing=self.preprocessing_)
         if labels is None:
-            config = config.changed(nothing_share=0.0)  # everything here is about nothing
+            config = config.changed(nothing_share=0.0)  # all of these examples are lessons about nothing
             examples.targets = targets_of_nothing(
                 examples.lengths, learned, len(self.classes_), config.seed, self.n_examples_seen_
             )
@@ -419,7 +416,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.parameters_,
             config.rule,
             data,
-            Partition(learned, nobody, nobody, weights),
+            Partition(learned, learned[:0], learned[:0], weights),
             n_compartments=config.n_compartments,
             schedule=Schedule(epochs=1, decay="constant", average_last=0.0, shuffle=False),
             augmentation=augmentation_of(config, data),
@@ -436,7 +433,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         certainty = None if before.certainty is None else before.certainty.after_learning()
         self.model_ = replace(self.model_, certainty=certainty, sight=before.sight)
-        self._know(self._learned | _keys([spikes[i] for i in learned]))
+        self._set_learned(self._learned | _keys([spikes[i] for i in learned]))
         return self
 
     def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
@@ -454,55 +451,54 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._predict(X).probabilities
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """(n, n_classes) logarithms of ``predict_proba``; of a probability of 0 it is minus infinity."""
+        """(n, n_classes) logarithms of ``predict_proba``; minus infinity for a probability of 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict_anytime(self, X: ArrayLike) -> Any:
-        """Answers before the end: what ``predict_proba`` would say after 1, 2, ... steps.
+        """Answers before the end: what ``predict_proba`` would return after 1, 2, ... steps.
 
         Returns
         -------
-        An :class:`gemsnn.inference.AnytimePrediction`, whose ``classes`` are indices into ``classes_``; where the
-        sequences differ in length, a list of them. ``stop(confidence)`` answers as soon as that is reached, and
-        :func:`gemsnn.plot.anytime` draws them.
+        An :class:`gemsnn.inference.AnytimePrediction`, whose ``classes`` are indices into ``classes_``; a list of them
+        if the sequences differ in length. ``stop(confidence)`` answers as soon as that is reached, and
+        :func:`gemsnn.plot.anytime` plots them.
         """
-        spikes, how = self._prepared(X)
-        return self.model_.predict_anytime(spikes, **how)
+        spikes, options = self._prepared(X)
+        return self.model_.predict_anytime(spikes, **options)
 
     def stream(self, **options: Any) -> LiveModel:
-        """The fitted model alive: it has an answer after every step. See :meth:`gemsnn.training.Model.stream`."""
+        """A live stream of the fitted model: see :meth:`gemsnn.training.Model.stream`."""
         check_is_fitted(self, "model_")
-        # Settings of inference may be changed after fitting, with set_params.
-        how = self._config(self.model_.seed, self.classes_).main_decoder
-        return self.model_.stream(**{"decoder": how.kind, "compartments": how.compartments, **options})
+        decoder = self._config(self.model_.seed, self.classes_).main_decoder  # set_params may have changed it
+        return self.model_.stream(**{"decoder": decoder.kind, "compartments": decoder.compartments, **options})
 
     def calibrate(
         self, X: ArrayLike, y: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS
     ) -> Self:
-        """Give ``predict_set`` its guarantee, from held-out examples; those that were learned from are refused.
+        """Compute the guarantee of ``predict_set`` from held-out examples; those that were learned from are refused.
 
-        Learning on takes it away again. See :meth:`gemsnn.training.Model.calibrate`.
+        Continued learning removes it. See :meth:`gemsnn.training.Model.calibrate`.
         """
-        spikes, how = self._prepared(X)
+        spikes, options = self._prepared(X)
         labels = _checked_labels(y, len(spikes))
         known = len(_keys(spikes) & self._learned)
         if known:
             raise DataError(
-                f"{known} of the {len(spikes)} examples in X were learned from, so that they say nothing of examples "
-                "to come: calibrate on others"
+                f"{known} of the {len(spikes)} examples in X were learned from, so they cannot calibrate the model: "
+                "calibrate on others"
             )
-        self.model_ = self.model_.calibrate(spikes, labels, alpha, checkpoints=checkpoints, **how)
+        self.model_ = self.model_.calibrate(spikes, labels, alpha, checkpoints=checkpoints, **options)
         return self
 
     def predict_set(self, X: ArrayLike, size: int = 1) -> SetDecisions:
-        """Sets of classes that hold the true one with probability 1 - alpha at least; needs ``calibrate``.
+        """Sets of classes that contain the true one with probability at least 1 - alpha; needs ``calibrate``.
 
-        Each example is stopped as soon as its set has no more than ``size`` classes. ``members`` of the result is
+        Each example is stopped as soon as its set has at most ``size`` classes. ``members`` of the result is
         (n, n_classes), columns as in ``classes_``.
         """
-        spikes, how = self._prepared(X)
-        return self.model_.predict_set(spikes, size, threads=how["threads"])
+        spikes, options = self._prepared(X)
+        return self.model_.predict_set(spikes, size, threads=options["threads"])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a safetensors file; ``gemsnn evaluate`` and ``predict`` read it too."""
@@ -511,7 +507,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read what ``save``, or a training run, has written. Nothing is unpickled."""
+        """Read a model that was written by ``save`` or a training run. Nothing is unpickled."""
         model = load_model(path)
         settings = model.about.get("config", {})
         top = ("n_hidden", "n_compartments", "inference_compartments", "decoder", "rule")
@@ -531,7 +527,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classifier.model_ = replace(
             classifier.model_, calibration=model.calibration, certainty=model.certainty, sight=model.sight
         )
-        classifier._know(set() if model.learned is None else set(model.learned.tolist()))
+        classifier._set_learned(set() if model.learned is None else set(model.learned.tolist()))
         return classifier
 
     # ---- inside
@@ -541,7 +537,7 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings = {name: getattr(self, name) for name in names} | self._given("network") | self._given("schedule")
         if self.class_weight is not None:
             settings["class_weight"] = _by_name(self.class_weight, [] if classes is None else classes.tolist())
-        settings["merge_polarities"] = False  # X is what the network sees; its maker chose
+        settings["merge_polarities"] = False  # X is used as it is
         return TrainingConfig.of(self._preset, settings | {"seed": seed})
 
     def _seed(self) -> int:
@@ -570,28 +566,23 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             means=means,
         )  # fmt: skip
 
-    def _know(self, learned: set[int]) -> None:
-        """Remember what was learned from."""
+    def _set_learned(self, learned: set[int]) -> None:
+        """Store the keys of all examples that were learned from."""
         self._learned = learned
         self.model_ = replace(self.model_, learned=np.array(sorted(learned), dtype=np.uint64))
 
     def _predict(self, X: ArrayLike) -> Answers:
-        spikes, how = self._prepared(X)
-        return self.model_.predict(spikes, **how)
+        spikes, options = self._prepared(X)
+        return self.model_.predict(spikes, **options)
 
     def _prepared(self, X: ArrayLike) -> tuple[Spikes, dict[str, Any]]:
-        """Checked spikes, and how to read them out."""
+        """Validated spikes, and the options of predictions."""
         check_is_fitted(self, "model_")
         spikes = _checked_spikes(list(Contents(X)) if is_pairs(X) else X, self.preprocessing_)
         self._check_inputs(spikes)
-        # Settings of inference may be changed after fitting, with set_params.
-        config = self._config(self.model_.seed, self.classes_)
-        how = config.main_decoder
-        return spikes, {
-            "decoder": how.kind,
-            "compartments": how.compartments,
-            "threads": usable_threads(config.threads),
-        }
+        config = self._config(self.model_.seed, self.classes_)  # set_params may have changed it since fitting
+        decoder, threads = config.main_decoder, usable_threads(config.threads)
+        return spikes, {"decoder": decoder.kind, "compartments": decoder.compartments, "threads": threads}
 
     def _checked_pair(self, X: Any, y: ArrayLike | None, anew: bool) -> tuple[Spikes, NDArray[Any]]:
         X, y = _apart(X, y)
@@ -608,12 +599,12 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_inputs(self, spikes: Spikes) -> None:
         if spikes[0].shape[1] != self.n_inputs_:
             raise ShapeError(
-                f"X has {spikes[0].shape[1]} inputs a step, but this classifier was fitted with {self.n_inputs_}"
+                f"X has {spikes[0].shape[1]} inputs per step, but this classifier was fitted with {self.n_inputs_}"
             )
 
 
 class GEMClassifier(SpikingClassifier):
-    """The same classifier with the paper's rule and settings: those of ``gemsnn train --preset paper``."""
+    """The same classifier with the paper's rule and settings, as in ``gemsnn train --preset paper``."""
 
     _preset = "paper"
 
@@ -643,7 +634,7 @@ class GEMClassifier(SpikingClassifier):
 
 
 def _where_it_went(name: str, known: Collection[str]) -> str:
-    """Of settings that once were arguments of their own."""
+    """Advice for a name that is not an argument."""
     for group, settings in GROUPS.items():
         if name in settings.model_fields:
             return f"give {group}={{{name!r}: ...}}; in a search it is {group}__{name}"
@@ -653,11 +644,11 @@ def _where_it_went(name: str, known: Collection[str]) -> str:
 
 
 class _Memory:
-    """Keeps the evaluations, and the best weights by validation."""
+    """Observer that stores the evaluations, and the best weights by validation with their means of the traces."""
 
     def __init__(self) -> None:
         self.history: list[Record] = []
-        self.best: Parameters | None = None
+        self.best: tuple[Parameters, TraceMeans | None] | None = None
 
     def learned(self, trainer: Trainer, event: Learned, /) -> None:
         pass
@@ -665,26 +656,26 @@ class _Memory:
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None:
         self.history.append(event.record)
         if event.is_best:
-            self.best = trainer.parameters()
+            self.best = trainer.parameters(), trainer.state.means
 
 
 Spikes = NDArray[np.uint8] | list[NDArray[np.uint8]]
-"""(n, T, n_inputs), or (T_i, n_inputs) each."""
+"""(n, T, n_inputs), or a list of (T_i, n_inputs)."""
 
 
 def _keys(spikes: Spikes) -> set[int]:
-    """Of all examples but silent ones, which are no sign that one was seen before."""
+    """Keys of all examples except silent ones, which are all alike."""
     return {recording_key(one) for one in spikes if one.any()}
 
 
 def _checked_spikes(X: ArrayLike | Sequence[Any], preprocessing: Preprocessing | None = None) -> Spikes:
     def bin_events(events: Events, name: str) -> NDArray[Any]:
         if preprocessing is None:
-            raise DataError(f"{name} is a recording of events; say by preprocessing=... how to make spikes of it")
+            raise DataError(f"{name} is a recording of events; set preprocessing=... to convert it to spikes")
         return preprocessing.bin(events, name)
 
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1):
-        # a list, or a column of arrays as a Pipeline may pass on; equally long sequences become one array
+        # a list, or a column of arrays from a Pipeline; sequences of equal length become one array
         arrays = [spikes_of(example, f"X[{i}]", bin_events) for i, example in enumerate(X)]
         if arrays and all(array.ndim == 2 for array in arrays) and len({array.shape for array in arrays}) > 1:
             width = arrays[0].shape[1]
@@ -702,7 +693,7 @@ def _checked_spikes(X: ArrayLike | Sequence[Any], preprocessing: Preprocessing |
 
 
 def _apart(X: Any, y: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
-    """Spikes or events, and labels, of a data set with pairs as items; anything else stays as it is."""
+    """Items and labels of a map-style data set; anything else is returned unchanged."""
     if not is_pairs(X):
         return X, y
     if y is not None:
@@ -728,10 +719,10 @@ def _checked_labels(y: ArrayLike | None, n: int) -> NDArray[Any]:
 
 
 def _by_name(weights: dict[Any, float] | str, classes: list[Any]) -> Any:
-    """Weights by label as weights by the label's name, as settings have them."""
+    """Weights by label as weights by the label's name, as in settings."""
     if not isinstance(weights, dict):
         return weights
-    strange = [label for label in weights if label not in classes]
-    if strange:
-        raise ConfigError(f"class_weight: {strange[0]!r} is not among the classes {classes}")
+    unknown = [label for label in weights if label not in classes]
+    if unknown:
+        raise ConfigError(f"class_weight: {unknown[0]!r} is not among the classes {classes}")
     return {str(label): weights[label] for label in classes if label in weights}

@@ -46,7 +46,7 @@ def test_new_classes_replay_names_and_resume(gemsnn, data_file, tmp_path):
         assert (tmp_path / "new" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     code, _, err = gemsnn("train", "--out", tmp_path / "again", "--resume", "--from", tmp_path / "new")
     assert code == 2
-    assert "cannot go on with other settings or data: from_model.classes" in " ".join(err.split())
+    assert "cannot resume with other settings or data: from_model.classes" in " ".join(err.split())
 
 
 def test_a_guarantee_that_ends_is_told(gemsnn, data_file, tmp_path):

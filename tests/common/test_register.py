@@ -93,7 +93,7 @@ def test_a_decoder_cannot_take_the_name_of_another():
 
     with pytest.raises(ConfigError, match="there is already a decoder called 'vote'"):
         decoders.register("vote", Vote())
-    with pytest.raises(ConfigError, match="calls itself 'last': register it by that name, not as 'first'"):
+    with pytest.raises(ConfigError, match="name is 'last': register it by that name, not as 'first'"):
         decoders.register("first", Last)
 
 

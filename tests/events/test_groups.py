@@ -110,6 +110,28 @@ def test_files_without_groups_have_none(tmp_path: Path):
         write_prepared(tmp_path / "wrong.h5", X, [0, 1] * 5, groups=["a"])
 
 
+def test_a_group_that_was_learned_from_is_not_held_out_whatever_split_it_is_in(tmp_path: Path):
+    X, y = np.random.default_rng(0).random((40, 5, 3)) < 0.5, [0, 1] * 20
+    groups = np.array(["anna", "bo", "cy", "dee"]).repeat(10)
+    split = np.where(np.arange(40) < 15, "train", "test")  # bo is in both
+    write_prepared(tmp_path / "crossing.h5", X, y, split=split, groups=groups)
+    with open_prepared(tmp_path / "crossing.h5") as data:
+        found = held_out(data, data.fingerprint, "test", 1.0, 0)
+        assert set(data.test.groups[found.indices]) == {"cy", "dee"}
+        assert found.about["groups"] == 2
+        assert set(data.test.groups[held_out(data, None, "test", 1.0, 0).indices]) == {"bo", "cy", "dee"}
+    write_prepared(tmp_path / "known.h5", X, y, split=split, groups=["anna"] * 40)
+    with open_prepared(tmp_path / "known.h5") as data, pytest.raises(DataError, match="learned from every group"):
+        held_out(data, data.fingerprint, "test", 0.5, 0)
+
+
+def test_of_a_single_group_nothing_can_be_held_out():
+    X = np.zeros((30, 4, 2), np.uint8)
+    data = ArrayData(ArrayExamples(X, np.arange(30) % 2, groups=["anna"] * 30), classes=[0, 1])
+    with pytest.raises(ConfigError, match="with a single group none can be held out"):
+        partition_of(TrainingConfig.make(validation_fraction=0.3), data)
+
+
 def test_the_classifier_holds_out_whole_groups():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 120)

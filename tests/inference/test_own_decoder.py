@@ -85,7 +85,7 @@ def test_in_a_run_its_files_and_the_model_of_it(tmp_path):
 def test_an_object_that_is_not_listed_works_until_it_has_to_be_found_by_name(unlisted, tmp_path):
     config = TrainingConfig.make(**SETTINGS, decoder=unlisted)
     assert config.identity()["decoder"] == "share"
-    with pytest.raises(CheckpointError, match=r"unknown decoder 'share'.*must be registered first, by gemsnn"):
+    with pytest.raises(CheckpointError, match=r"unknown decoder 'share'.*must be registered first, with gemsnn"):
         run(tmp_path, unlisted)
     decoders.register("share", type(unlisted))
     assert gemsnn.load_model(tmp_path / "run").predict(X).label.shape == (36,)

@@ -48,6 +48,25 @@ def test_fresh_recordings_of_the_same_kind_have_uniform_p_values(checkpoint: int
     assert kstest(spread, "uniform").pvalue > 0.01
 
 
+def test_where_busy_recordings_end_early_those_that_reach_a_checkpoint_have_uniform_p_values_there():
+    def lengths(counts: np.ndarray) -> np.ndarray:
+        return np.where(counts[:, 0].sum(axis=1) > K * 5 * H * 0.275, 12, 20)
+
+    spread, rng = [], np.random.default_rng(0)
+    for seed in range(0, 800, 2):
+        counts, probabilities, _ = recordings(1, 10_000 + seed)
+        if lengths(counts)[0] < 20:
+            continue
+        training, _, labels = recordings(60, 1000 + seed)
+        held, of_held, _ = recordings(49, 1001 + seed)
+        usual = fit_usual(CHECKPOINTS, training, lengths(training), labels, held, lengths(held), of_held, K)
+        n = int((usual.distances[2] >= 0).sum())
+        assert 0 < n < 49
+        spread.append(usual.p_value(2, counts[:, 2], probabilities[:, 2])[0] - rng.random() / (n + 1))
+    assert len(spread) > 100
+    assert kstest(spread, "uniform").pvalue > 0.01
+
+
 def test_recordings_of_another_kind_have_small_ones():
     usual, (_, probabilities, _) = fitted(), recordings(100, 7)
     others = recordings(100, 7, np.random.default_rng(5).uniform(0.05, 0.5, (C, H)))[0]

@@ -147,7 +147,7 @@ def test_a_guarantee_that_makes_no_sense_is_refused(model, data, tmp_path):
 
 
 def test_without_calibration_there_are_no_sets(model, data):
-    with pytest.raises(CheckpointError, match="makes no promise yet: calibrate it"):
+    with pytest.raises(CheckpointError, match="has no guarantee: calibrate it"):
         model.predict_set(everything(data.test))
 
 

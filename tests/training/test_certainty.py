@@ -12,8 +12,8 @@ from gemsnn import CheckpointError
 from gemsnn.inference import UNUSUAL, recording_key
 from gemsnn.metrics import expected_calibration_error
 from gemsnn.training import ArrayData, ArrayExamples, DecoderSettings, Model, RunDirectory, TrainingConfig, train
-from gemsnn.training.any_time import figures_at_any_time
-from gemsnn.training.certainty_fit import FEWEST, certainty_of
+from gemsnn.training.appraisal import figures_at_any_time
+from gemsnn.training.certainty import FEWEST, certainty_of
 from gemsnn.training.model import read_model, save_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:still improving")  # four epochs are few, and enough for these tests
@@ -84,7 +84,7 @@ def test_impossible_arrays_are_refused(model: Model, tmp_path: Path):
     usual = model.certainty.usual
     assert usual is not None
     wrong = {
-        "names neurons": replace(usual, neurons=usual.neurons + 10),
+        "indices of neurons that do not exist": replace(usual, neurons=usual.neurons + 10),
         "checkpoints must increase": replace(usual, checkpoints=usual.checkpoints[::-1]),
         "usual_means has shape": replace(usual, means=usual.means[:, :2]),
         "usual_whitening holds NaN": replace(usual, whitening=usual.whitening * np.float16(np.nan)),

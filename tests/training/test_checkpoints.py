@@ -67,7 +67,7 @@ def test_a_damaged_newest_checkpoint_is_put_aside_with_a_warning_and_the_one_bef
     newest, before = saved.paths()
     damage(newest)
     damaged = newest.read_bytes()
-    with pytest.warns(CheckpointWarning, match=rf"{newest}: damaged.*Going on from {before.name}"):
+    with pytest.warns(CheckpointWarning, match=rf"{newest}: damaged.*Resuming from {before.name}"):
         assert saved.read_newest().state.progress.position == 10
     assert saved.paths() == [before]
     assert newest.with_name(newest.name + ".damaged").read_bytes() == damaged

@@ -5,7 +5,7 @@ import toy
 
 from gemsnn.events import open_prepared
 from gemsnn.training import TrainingConfig, trainer_of
-from gemsnn.training.choice import FEWEST_TO_CHOOSE, better, is_the_last
+from gemsnn.training.evaluations import FEWEST_TO_CHOOSE, better, is_the_last
 from gemsnn.training.from_settings import evaluations_of
 
 

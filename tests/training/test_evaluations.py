@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemsnn.training.batches import Batches
-from gemsnn.training.evaluations import EvaluationPoints
+from gemsnn.training.evaluations import Batches, EvaluationPoints
 
 sizes = st.one_of(st.just(1), st.integers(1, 12))
 

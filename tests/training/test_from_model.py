@@ -13,9 +13,8 @@ from gemsnn.events import Preprocessing, open_prepared, write_prepared
 from gemsnn.learning import Lesson
 from gemsnn.model import Circuit
 from gemsnn.training import ArrayData, ArrayExamples, RunDirectory, load_model, train, trainer_of
-from gemsnn.training.from_model import config_of
-from gemsnn.training.readout import with_readout
-from gemsnn.training.replay import FIRST_KEY, Replay
+from gemsnn.training.augmentation import FIRST_KEY, Replay
+from gemsnn.training.from_model import config_of, with_readout
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +142,7 @@ def test_resume_refuses_another_model(model, data, tmp_path):
     train(config, data, tmp_path, from_model=model, stop=lambda: True)
     changed = replace(model, parameters=model.network.init(seed=5))
     for other in (changed, None):
-        with pytest.raises(ConfigError, match="cannot go on with other settings or data: from_model"):
+        with pytest.raises(ConfigError, match="cannot resume with other settings or data: from_model"):
             train(config, data, tmp_path, from_model=other, resume=True)
 
 
@@ -241,9 +240,9 @@ def test_other_preprocessing_is_refused_with_the_option_that_makes_it_fit(tmp_pa
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_hidden": 9}, "n_hidden = 9: the model to go on from has 6"),
+        ({"n_hidden": 9}, "n_hidden = 9: the model to start from has 6"),
         ({"visible_memory": True}, "visible_memory = True"),
-        ({"synaptic_filter": {"kind": "raised-cosine"}}, "synaptic_filter: the model to go on from has another"),
+        ({"synaptic_filter": {"kind": "raised-cosine"}}, "synaptic_filter: the model to start from has another"),
         ({"dtype": "float64"}, "dtype = float64"),
         ({"readout": "bernoulli"}, "readout = bernoulli"),
         ({"topology": {"kind": "layers", "sizes": [6]}}, "topology"),

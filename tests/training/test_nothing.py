@@ -278,7 +278,7 @@ def test_background_given_to_fit_is_learned_as_nothing():
     assert plain.parameters_ != taught.parameters_
     confidence = [one.predict_proba(flicker[None, :30]).max() for one in (plain, taught)]
     assert confidence[1] < max(0.65, confidence[0])
-    with pytest.raises(gemsnn.ShapeError, match="background has 3 inputs a step, but X has 16"):
+    with pytest.raises(gemsnn.ShapeError, match="background has 3 inputs per step, but X has 16"):
         gemsnn.SpikingClassifier(**how).fit(X, y, background=np.zeros((1, 5, 3)))
 
 

@@ -81,7 +81,7 @@ def test_another_network_or_other_weights_are_refused_on_resume(other, tmp_path)
     given = {"network": own_parts.NETWORK, "parameters": own_parts.PARAMETERS}
     stop = iter([False, False, True])
     assert train(own_parts.CONFIG, data, run, stop=lambda: next(stop), **given).status == "interrupted"
-    with pytest.raises(ConfigError, match="cannot go on with other settings or data: own network and parameters was"):
+    with pytest.raises(ConfigError, match="cannot resume with other settings or data: own network and parameters was"):
         train(own_parts.CONFIG, data, run, resume=True, **other)
     assert train(own_parts.CONFIG, data, run, resume=True, **given).status == "finished"
 

@@ -7,7 +7,7 @@ import pytest
 
 from gemsnn.events import open_prepared, simulate_prepared
 from gemsnn.training import TrainingConfig, load_model, save_model, trainer_of
-from gemsnn.training.polarity import merged_polarities
+from gemsnn.training.adapted import merged_polarities
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,7 @@ def test_recordings_are_learned_from_with_polarities_apart_unless_the_paper_is_a
         off, on = np.split(data.train[1], 2, axis=1)
         merged = paper.data.train.load(1)[0]
         np.testing.assert_array_equal(merged.to_array(676), off | on)
+        np.testing.assert_array_equal(paper.data.train[1], off | on)
         assert len(merged.spikes) == (off | on).sum()
         assert paper.data.train.labels is data.train.labels
         assert off.any()

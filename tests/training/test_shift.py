@@ -14,9 +14,9 @@ from gemsnn.errors import ConfigError
 from gemsnn.events import Preprocessing
 from gemsnn.model.spike_list import SpikeList
 from gemsnn.training import ArrayData, ArrayExamples, TrainingConfig, trainer_of
+from gemsnn.training.augmentation import Shift, moved
 from gemsnn.training.from_settings import augmentation_of
 from gemsnn.training.randomness import Purpose, derived_seed
-from gemsnn.training.shift import Shift, moved
 
 
 def listed(spikes: np.ndarray) -> SpikeList:

@@ -60,5 +60,5 @@ def test_what_does_not_fit_what_was_fitted_is_refused():
         warm.fit(X[:, :, :5], Y)
     with pytest.raises(DataError, match=r"the classes so far are \[2, 5, 7\]"):
         warm.fit(X, np.where(Y == 2, "two", "more"))
-    with pytest.raises(ConfigError, match="n_hidden = 8: the model to go on from has 5"):
+    with pytest.raises(ConfigError, match="n_hidden = 8: the model to start from has 5"):
         warm.set_params(n_hidden=8).fit(X, Y)

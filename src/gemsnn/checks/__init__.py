@@ -1,7 +1,7 @@
-"""Whether a part of your own keeps its contract: the checks that gemsnn's own parts pass, to be run on yours.
+"""Contract checks for your own rules, objectives and decoders, the same that those of gemsnn pass.
 
-A check raises an AssertionError that says which part broke which promise. Each kind of part has one file: a tuple of
-``PROMISES``, functions whose first line of documentation is the promise, and a function that checks them all.
+A check raises an AssertionError that names the part and the broken promise. Each kind of part has one file, with a
+tuple ``PROMISES`` of functions, whose docstrings are the promises, and a function that checks all of them.
 """
 
 from gemsnn.checks.decoders import check_decoder

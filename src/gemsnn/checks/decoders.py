@@ -1,4 +1,4 @@
-"""What every decoder promises."""
+"""Promises of every decoder."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ N, T, K, C = 7, 12, 5, 4
 
 
 def check_decoder(decoder: Decoder) -> None:
-    """Check that a decoder keeps the contract of :class:`gemsnn.Decoder`; an AssertionError says what it does not keep.
+    """Check that a decoder keeps the contract of :class:`gemsnn.Decoder`; an AssertionError names a broken promise.
 
     Examples
     --------
     >>> import gemsnn
     >>> gemsnn.checks.check_decoder(gemsnn.inference.DECODERS["vote"])
     """
-    lacks = [name for name in ("name", "free", "start", "update", "answer") if not hasattr(decoder, name)]
-    if lacks:
-        raise AssertionError(f"{decoder!r} is not a decoder: it has no {', '.join(lacks)}")
+    missing = [name for name in ("name", "free", "start", "update", "answer") if not hasattr(decoder, name)]
+    if missing:
+        raise AssertionError(f"{decoder!r} is not a decoder: it has no {', '.join(missing)}")
     for promise in PROMISES:
         check(promise, decoder)
 
@@ -35,7 +35,7 @@ def check_decoder(decoder: Decoder) -> None:
 
 
 def _evidence(decoder: Decoder) -> NDArray[Any]:
-    """(T, N, K, C): spikes in which no two classes are as frequent, or log-probabilities."""
+    """(T, N, K, C): spikes, with a different number for each class, or log-probabilities."""
     rng = np.random.default_rng(3)
     if not decoder.free:
         log_probabilities: NDArray[Any] = np.log(rng.dirichlet(np.ones(C), (T, N, K)))
@@ -46,7 +46,7 @@ def _evidence(decoder: Decoder) -> NDArray[Any]:
 
 
 def _states(decoder: Decoder, evidence: NDArray[Any]) -> Iterator[Any]:
-    """After each step."""
+    """The state after each step."""
     state = decoder.start(evidence.shape[1:])
     for step in evidence:
         state = decoder.update(state, step)
@@ -71,7 +71,7 @@ def _assert_same(one: Any, other: Any, what: str) -> None:
 
 
 def leaves_what_it_is_given_unchanged(decoder: Decoder) -> None:
-    """``update`` and ``answer`` change neither the state that they are given nor the evidence."""
+    """``update`` and ``answer`` modify neither the state passed to them nor the evidence."""
     evidence = _evidence(decoder)
     kept, state = evidence.copy(), decoder.start(evidence.shape[1:])
     for step in evidence:
@@ -96,7 +96,7 @@ def gives_probabilities_and_one_vote_per_compartment(decoder: Decoder) -> None:
 
 
 def answers_many_at_once_as_each_alone(decoder: Decoder) -> None:
-    """A sequence is answered the same alone and among others, bit for bit."""
+    """A sequence has the same answer alone and among others, bit for bit."""
     evidence = _evidence(decoder)
     together = [decoder.answer(state) for state in _states(decoder, evidence)]
     for n in range(N):
@@ -106,7 +106,7 @@ def answers_many_at_once_as_each_alone(decoder: Decoder) -> None:
 
 
 def takes_any_leading_axes_as_a_batch(decoder: Decoder) -> None:
-    """Evidence has shape (..., K, C), whatever the dots are."""
+    """Evidence of shape (..., K, C) can have any leading axes."""
     evidence = _evidence(decoder)[:, :6]
     flat, folded = _last(decoder, evidence), _last(decoder, evidence.reshape(T, 2, 3, K, C))
     for name, one, other in zip(Answer._fields, flat, folded, strict=True):
@@ -134,7 +134,7 @@ def treats_all_classes_alike(decoder: Decoder) -> None:
 
 
 def prefers_the_class_with_more_evidence(decoder: Decoder) -> None:
-    """The class that all compartments find likeliest is the answer."""
+    """The answer is the class that is most likely in all compartments."""
     evidence = np.full((3, K, C), -2.0) if not decoder.free else np.zeros((3, K, C), dtype=bool)
     evidence[:, :, 2] = -0.1 if not decoder.free else True
     for state in _states(decoder, evidence):

@@ -1,4 +1,4 @@
-"""A promise that a part keeps or breaks."""
+"""Checking promises of parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def check(promise: Callable[..., None], part: Any, *details: Any) -> None:
-    """An AssertionError that names the part, the promise and what was found, if the part does not keep it."""
+    """Raise an AssertionError that names the part, the promise and the finding if the part breaks it."""
     try:
         promise(part, *details)
     except AssertionError as found:
@@ -17,6 +17,6 @@ def check(promise: Callable[..., None], part: Any, *details: Any) -> None:
 
 
 def require(kept: bool, found: str) -> None:
-    """An assertion that Python's ``-O`` does not leave out."""
+    """An assertion that Python's ``-O`` does not remove."""
     if not kept:
         raise AssertionError(found)

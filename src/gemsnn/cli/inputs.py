@@ -52,7 +52,7 @@ def check_recordings_fit(model: Any, run: Path) -> None:
 
 def fitting(model: Any, data: Any) -> Any:
     """The data of a prepared file, with the model's classes; data that do not fit are refused with what differs."""
-    from gemsnn.training.relabelled import relabelled, with_inputs_of
+    from gemsnn.training.adapted import relabelled, with_inputs_of
 
     data = with_inputs_of(model, data)
     known = {str(label) for label in model.classes}

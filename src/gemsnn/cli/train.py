@@ -207,7 +207,7 @@ def _print_start(run: "RunDirectory", trainer: "Trainer", start: "FromModel | No
 
 def _described(start: "FromModel", trainer: "Trainer") -> str:
     """What a run takes over from the model that it starts from."""
-    from gemsnn.training.replay import Replay
+    from gemsnn.training.augmentation import Replay
 
     before, now = [str(label) for label in start.model.classes], [str(label) for label in trainer.data.classes]
     renamed = {str(old): str(new) for old, new in start.rename.items()}

@@ -12,7 +12,7 @@ from gemsnn.errors import DataError
 from gemsnn.export.fixed_point import FixedPoint, predict_fixed, temperature_of
 from gemsnn.export.nir_graph import run_noise_free
 from gemsnn.inference import as_decoder
-from gemsnn.inference.anytime import Readout
+from gemsnn.inference.prediction import Readout
 from gemsnn.training import DecoderSettings, Model
 from gemsnn.training.answered import answered, batches
 from gemsnn.training.data import Examples

@@ -1,12 +1,11 @@
-"""Using a trained network: sampling, a class with its probability, sets with a guarantee, log-likelihood."""
+"""Inference: sampling, classes with probabilities, sets with a guarantee, log-likelihood."""
 
-from gemsnn.inference.anytime import AnytimePrediction, Decisions, predict_anytime
 from gemsnn.inference.decoders import DECODERS, Answer, Decoder, as_decoder
 from gemsnn.inference.evidence import PatternReader, class_patterns
 from gemsnn.inference.guarantee import Guarantee, SetDecisions, SmallSet, calibrate
 from gemsnn.inference.labels import LabelPrediction, predict_labels
 from gemsnn.inference.likelihood import log_likelihood
-from gemsnn.inference.prediction import Prediction, predict
+from gemsnn.inference.prediction import AnytimePrediction, Decisions, Prediction, predict, predict_anytime
 from gemsnn.inference.sampling import sample
 from gemsnn.inference.sequences import recording_key
 from gemsnn.inference.stopping import Confident, StoppingRule, Verdict, as_stopping_rule

@@ -1,12 +1,12 @@
 """What a run of the network gives a decoder at every step: visible spikes, or the log-probability of each class.
 
-``vote`` and its like let the visible neurons run freely. For the others the visible neurons are clamped to what each
-class desires, and the evidence of a class is the log-probability of its desired spikes at that step.
+For decoders such as ``vote`` the visible neurons run freely. For the others they are clamped to the desired spikes of
+each class, and the evidence of a class is the log-probability of these spikes at that step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,23 +15,21 @@ from numpy.typing import NDArray
 
 from gemsnn.engine.firing import circuit_table
 from gemsnn.engine.patterns import log_probabilities
-from gemsnn.engine.protocol import Running, Simulation
+from gemsnn.engine.protocol import Running
 from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.sampling import Keys, draws
 from gemsnn.model import Network, Parameters
 from gemsnn.model.spikes import probability
 
-Simulate = Callable[..., Simulation]
-
 
 class Fired(NamedTuple):
-    """Spikes of N sequences in every run of the network that the evidence took: one, or one for each class."""
+    """Spikes of N sequences in every run of the network behind the evidence: one run, or one per class."""
 
     runs: tuple[NDArray[np.bool_], ...]  # each (N, T, K, n_neurons)
     n_hidden: int
 
     def first(self, n_compartments: int) -> Fired:
-        """Of the first compartments only, which spike as they would without the others."""
+        """Of the first compartments only; the others do not influence them."""
         return Fired(tuple(run[:, :, :n_compartments] for run in self.runs), self.n_hidden)
 
     @property
@@ -41,7 +39,7 @@ class Fired(NamedTuple):
 
     @property
     def hidden_spikes(self) -> NDArray[np.float64]:
-        """(N, T): hidden spikes of all compartments, on average over the runs."""
+        """(N, T): hidden spikes, summed over compartments, averaged over the runs."""
         each = [np.count_nonzero(run[..., : self.n_hidden], axis=(2, 3)) for run in self.runs]
         total: NDArray[np.float64] = sum(each[1:], start=each[0].astype(np.float64))
         return total / len(each)
@@ -82,53 +80,26 @@ def run_for(
     threads: int,
     running: Running,
 ) -> Evidence:
-    """Run (N, T, n_inputs) sequences as the decoder wants it; ``keys`` are those of their random draws.
+    """Run (N, T, n_inputs) sequences as the decoder requires; ``keys`` are the keys of their random draws.
 
     ``patterns`` (C, T, n_visible) are the desired spikes of each class; None for :func:`class_patterns`. ``running`` is
-    the network with its parameters, as an engine runs it.
+    the network with its parameters in an engine. If hidden neurons see the visible ones, it runs once per class.
     """
-    simulate = partial(running.simulate, threads=threads)
-    if decoder.free:
-        return _free_evidence(network, parameters, inputs, K, seed, keys, simulate)
-    desired = class_patterns(network.n_visible, inputs.shape[1]) if patterns is None else patterns
-    return _pattern_evidence(network, parameters, inputs, K, seed, keys, desired, simulate)
-
-
-def _free_evidence(
-    network: Network, parameters: Parameters, inputs: NDArray[Any], K: int, seed: int, keys: Keys, simulate: Simulate
-) -> Evidence:
-    """Visible spikes of (N, T, n_inputs) sequences."""
-    draws_of = draws(network, K, seed, keys, visible=True)
-    spikes = simulate(inputs, K, draws_of, None).spikes
-    steps = (spikes[:, t, :, network.n_hidden :] for t in range(inputs.shape[1]))
-    return Evidence(steps, Fired((spikes,), network.n_hidden))
-
-
-def _pattern_evidence(
-    network: Network,
-    parameters: Parameters,
-    inputs: NDArray[Any],
-    K: int,
-    seed: int,
-    keys: Keys,
-    patterns: NDArray[np.uint8],
-    simulate: Simulate,
-) -> Evidence:
-    """Log-probabilities of the desired spikes (C, T, n_visible) of each class, for (N, T, n_inputs) sequences.
-
-    If hidden neurons see the visible ones, the network runs once for every class.
-    """
-    draws_of = draws(network, K, seed, keys, visible=False)
     N, T = inputs.shape[:2]
+    draws_of = draws(network, K, seed, keys, visible=decoder.free)
+    simulate = partial(running.simulate, inputs, K, draws_of, threads=threads)
+    if decoder.free:
+        spikes = simulate(None).spikes
+        return Evidence((spikes[:, t, :, network.n_hidden :] for t in range(T)), Fired((spikes,), network.n_hidden))
+    desired = class_patterns(network.n_visible, T) if patterns is None else patterns
     if not hidden_see_visible(network):
-        silence = np.zeros((N, T, network.n_visible), dtype=np.uint8)
-        run = simulate(inputs, K, draws_of, silence)
-        reader = PatternReader(network, parameters, len(patterns))
-        steps = (reader.step(run.visible_potential[:, t], patterns[:, t]) for t in range(T))
+        run = simulate(np.zeros((N, T, network.n_visible), dtype=np.uint8))
+        reader = PatternReader(network, parameters, len(desired))
+        steps = (reader.step(run.visible_potential[:, t], desired[:, t]) for t in range(T))
         return Evidence(steps, Fired((run.spikes,), network.n_hidden))
-    each, clamped, runs = np.empty((T, N, K, len(patterns))), ClampedReader(network), []
-    for c, pattern in enumerate(patterns):
-        run = simulate(inputs, K, draws_of, np.repeat(pattern[None], N, axis=0))
+    each, clamped, runs = np.empty((T, N, K, len(desired))), ClampedReader(network), []
+    for c, pattern in enumerate(desired):
+        run = simulate(np.repeat(pattern[None], N, axis=0))
         for t in range(T):
             each[t, ..., c] = clamped.step(run.visible_potential[:, t], pattern[t])
         runs.append(run.spikes)
@@ -136,12 +107,12 @@ def _pattern_evidence(
 
 
 def hidden_see_visible(network: Network) -> bool:
-    """Whether a hidden neuron has a synapse from a visible one, so that it matters to it what these are clamped to."""
+    """Whether a hidden neuron has a synapse from a visible one, so that it depends on what these are clamped to."""
     return bool(network.topology.mask[: network.n_hidden, network.n_inputs + network.n_hidden :].any())
 
 
 def visible_spikes_matter(network: Network) -> bool:
-    """Whether spikes of visible neurons drive anybody, these neurons themselves included."""
+    """Whether spikes of visible neurons drive any neuron, including these neurons themselves."""
     return network.visible_memory or bool(network.topology.mask[:, network.n_inputs + network.n_hidden :].any())
 
 
@@ -156,10 +127,10 @@ def run_for_labels(
     threads: int,
     running: Running,
 ) -> Evidence:
-    """Evidence (N, n_visible, K, 2) of each label on its own: a question with two answers, no and yes.
+    """Evidence (N, n_visible, K, 2) of each label on its own, as a binary classification: no and yes.
 
-    The visible neurons run freely. A label's evidence is the silence and the spike of its neuron, or, for decoders that
-    do not count spikes, their log-probabilities.
+    The visible neurons run freely. The evidence of a label is the silence and the spike of its neuron, or, for decoders
+    that do not count spikes, their log-probabilities.
     """
     draws_of = draws(network, K, seed, keys, visible=True)
     run = running.simulate(inputs, K, draws_of, None, threads)
@@ -178,7 +149,7 @@ def run_for_labels(
 
 
 class ClampedReader:
-    """How probable desired spikes are at a step, where the visible neurons have been clamped to them all along."""
+    """Log-probability of desired spikes at a step, if the visible neurons were clamped to them at all earlier steps."""
 
     def __init__(self, network: Network) -> None:
         self._circuits = circuit_table(network.circuits.visible)
@@ -193,10 +164,10 @@ class ClampedReader:
 
 
 class PatternReader:
-    """Step by step, how probable each class's desired spikes are, from one run with silent visible neurons.
+    """Log-probability of each class's desired spikes, step by step, from one run with silent visible neurons.
 
-    That is enough where hidden neurons do not see the visible ones: what desired spikes do to the potentials of later
-    steps, by self-memory and by synapses between visible neurons, does not depend on the run.
+    This suffices if hidden neurons do not see the visible ones: the effect of desired spikes on later potentials, by
+    self-memory and by synapses between visible neurons, then does not depend on the run.
     """
 
     def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
@@ -212,13 +183,13 @@ class PatternReader:
 
 
 class VisibleDrive:
-    """What the desired spikes of each class so far add to the potentials of the visible neurons."""
+    """What the past desired spikes of each class add to the potentials of the visible neurons."""
 
     def __init__(self, network: Network, parameters: Parameters, n_classes: int) -> None:
         first, n = network.n_hidden, network.n_visible
         synaptic = parameters.synaptic[first:, network.n_inputs + first :].astype(np.float64)  # (n, n, n_basis)
         somatic = parameters.somatic[first:].astype(np.float64)  # (n, n_basis)
-        # What a spike so many steps ago adds: to the neuron itself, and to others if there are synapses.
+        # What a spike adds after a number of steps: to the neuron itself, and to others if there are synapses.
         self._own = np.zeros((network.memory, n))
         self._own[: network.somatic_filter.duration] = network.somatic_filter.taps.T @ somatic.T
         self._others: NDArray[np.float64] | None = None
@@ -233,7 +204,7 @@ class VisibleDrive:
         self._past = np.zeros((n_classes, network.memory if self._remember else 0, n))  # the latest spikes first
 
     def step(self, desired: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """(C, n_visible) at this step, or nothing at all; then come the desired spikes (C, n_visible) of this step."""
+        """(C, n_visible) at this step, empty without memory; records the desired spikes (C, n_visible) of it."""
         if not self._remember:
             return self._nothing
         drive: NDArray[np.float64] = (self._past * self._own).sum(axis=1)

@@ -1,22 +1,22 @@
-r"""Sets of classes that hold the true one with a promised probability, whenever a recording is stopped.
+r"""Sets of classes that contain the true class with a guaranteed probability, at whatever time a recording is stopped.
 
 Conformal prediction at n checkpoints. The score of a class c after t steps is :math:`-\log p_t(c)`. At each checkpoint
-the threshold is the k-th smallest of the scores that m held-out recordings gave their true classes. A class stays in
-the set as long as its score is no greater than the threshold of any checkpoint passed so far. A recording that ends
-before a checkpoint has its last answer there.
+the threshold is the k-th smallest of the scores of the true classes of m held-out recordings. A class stays in the set
+as long as its score exceeds no threshold of the checkpoints passed so far. A recording that ends before a checkpoint is
+represented there by its last answer.
 
-The rank k is the smallest for which this holds: *a new recording that could as well have been one of the m has its true
-class in the set at all times with probability* :math:`1 - \alpha` *at least*, and therefore at the time that any rule
-chooses. It holds on average over recordings and over draws of the m, not for each class on its own.
+The rank k is the smallest with this property: *a new recording that is exchangeable with the m has its true class in
+the set at all times with probability at least* :math:`1 - \alpha`, and therefore at the time chosen by any stopping
+rule. The guarantee is marginal over recordings and draws of the m; it does not hold for each class separately.
 
-With :math:`k = \lceil (1 - \alpha / n)(m + 1) \rceil` it holds because no more than :math:`\alpha / n` are lost at each
-checkpoint (SpikeCP, arXiv 2305.11322). But the same recordings tend to be the hard ones at all checkpoints, and ranks
-tell how much so (as in Max-Rank, arXiv 2311.10900). Let :math:`R_{ij}` be the rank of recording i at checkpoint j among
-the m, and :math:`a = \lfloor \alpha (m + 1) \rfloor`. Suppose that a new recording is lost at checkpoint j: its rank is
-greater than k there. Among all m + 1 an old one has a rank greater than k only if :math:`R_{ij} > k` or, as the new one
-may have come before it elsewhere, :math:`R_{ij'} \ge k` for another checkpoint j'. If for every j these are no more
-than a - 1 of the m, then the new one is among the a of m + 1 whose worst rank is greatest, which has probability
-a / (m + 1) at most. Such a k is never greater than the one above, and with one checkpoint it is the same.
+:math:`k = \lceil (1 - \alpha / n)(m + 1) \rceil` has it, because at most :math:`\alpha / n` are lost at each checkpoint
+(SpikeCP, arXiv 2305.11322). But the same recordings tend to be difficult at all checkpoints, and their ranks show how
+strongly (as in Max-Rank, arXiv 2311.10900). Let :math:`R_{ij}` be the rank of recording i at checkpoint j among the m,
+and :math:`a = \lfloor \alpha (m + 1) \rfloor`. Suppose that a new recording is lost at checkpoint j: its rank there is
+greater than k. Among all m + 1, an old one has a rank greater than k only if :math:`R_{ij} > k` or, since the new one
+may precede it elsewhere, :math:`R_{ij'} \ge k` for another checkpoint j'. If for every j at most a - 1 of the m do,
+then the new one is among the a of m + 1 with the greatest worst rank, which has probability at most a / (m + 1). Such a
+k is never greater than the one above, and equal to it for one checkpoint.
 """
 
 from __future__ import annotations
@@ -33,12 +33,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError, DataError, ShapeError
-from gemsnn.inference.anytime import AnytimePrediction
+from gemsnn.inference.prediction import AnytimeAnswers, AnytimePrediction, answers_of_each
 from gemsnn.inference.stopping import Verdict, at, stop_by
 from gemsnn.model.checks import number, whole_number
-
-Answers = AnytimePrediction | Sequence[AnytimePrediction]
-"""Of N sequences together, or of one each, which may then differ in length."""
 
 ALPHA = 0.1
 CHECKPOINTS = 10
@@ -47,32 +44,32 @@ CHECKPOINTS = 10
 class SetDecisions(NamedTuple):
     """Of N sequences and C classes, each stopped at a time of its own."""
 
-    members: NDArray[np.bool_]  #: (N, C): which classes are in the set; none, if no class fits as it should
-    classes: NDArray[np.int64]  #: (N,): index of the most probable class then
+    members: NDArray[np.bool_]  #: (N, C): which classes are in the set; none if no class conforms
+    classes: NDArray[np.int64]  #: (N,): index of the most probable class at that time
     steps: NDArray[np.int64]  #: (N,): time steps seen until then
-    hidden_spikes: NDArray[np.float64]  #: (N,): spent until then, all compartments together
+    hidden_spikes: NDArray[np.float64]  #: (N,): number until then, summed over compartments
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(N,): classes in each set."""
+        """(N,): number of classes in each set."""
         counts: NDArray[np.int64] = self.members.sum(axis=-1)
         return counts
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What :func:`gemsnn.inference.calibrate` found: with it, answers become sets of classes.
+    """Thresholds that turn answers into sets of classes; made by :func:`gemsnn.inference.calibrate`.
 
     Attributes
     ----------
     alpha
-        Share of recordings whose set may miss the true class.
+        Fraction of recordings whose set may miss the true class.
     checkpoints
         (n,) numbers of time steps after which classes may leave the set.
     thresholds
-        (n,) of the score -log p: a class whose score is greater leaves.
+        (n,) thresholds of the score -log p: a class with a greater score leaves the set.
     n_recordings
-        m, on which it was calibrated.
+        m, the number of recordings that it was calibrated on.
 
     Examples
     --------
@@ -103,10 +100,10 @@ class Guarantee:
             )
 
     def allows(self, step: int, probabilities: NDArray[np.float64], *, ended: bool = False) -> NDArray[np.bool_]:
-        """(..., C): which classes may stay after this step, by the checkpoints that fall on it; all if none does.
+        """(..., C): which classes may stay in the set after this step; all if it is no checkpoint.
 
-        With ``ended``, the recording is over, and the checkpoints still to come are answered too. To follow a stream,
-        begin with all classes, and keep after every step those that it allows.
+        With ``ended``, the recording is over, and the remaining checkpoints apply as well. For a stream, start with all
+        classes and keep the allowed ones after every step.
         """
         limits = [
             threshold
@@ -117,7 +114,7 @@ class Guarantee:
         return allowed
 
     def sets(self, answers: AnytimePrediction) -> NDArray[np.bool_]:
-        """(N, T, C): the set after every step; it only ever shrinks."""
+        """(N, T, C): the set after every step; it never grows."""
         T = answers.probabilities.shape[-2]
         members = np.ones(answers.probabilities.shape, dtype=np.bool_)
         for step in sorted({min(checkpoint, T) for checkpoint in self.checkpoints}):
@@ -125,8 +122,8 @@ class Guarantee:
             members[..., step - 1 :, :] &= allowed[..., None, :]
         return members
 
-    def stop(self, answers: Answers, size: int = 1) -> SetDecisions:
-        """Stop as soon as the set has no more than ``size`` classes; else at the end."""
+    def stop(self, answers: AnytimeAnswers, size: int = 1) -> SetDecisions:
+        """Stop as soon as the set has at most ``size`` classes, otherwise at the end."""
         rule = SmallSet(self, size)
         if not isinstance(answers, AnytimePrediction):
             each = [self.stop(one, size) for one in answers]
@@ -141,7 +138,7 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class SmallSet:
-    """Stop as soon as the set of a guarantee has no more than ``size`` classes."""
+    """Stopping rule: stop as soon as the set of a guarantee has at most ``size`` classes."""
 
     guarantee: Guarantee
     size: int = 1
@@ -161,32 +158,31 @@ class SmallSet:
 
 
 def calibrate(
-    answers: Answers, labels: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS
+    answers: AnytimeAnswers, labels: ArrayLike, alpha: float = ALPHA, checkpoints: int | Sequence[int] = CHECKPOINTS
 ) -> Guarantee:
-    """Thresholds from the answers to held-out recordings: none that the network learned from, or was chosen by.
+    """Compute thresholds from the answers to held-out recordings, neither used for training nor for model selection.
 
     Parameters
     ----------
     answers
-        Of :func:`gemsnn.predict_anytime`.
+        As returned by :func:`gemsnn.predict_anytime`.
     labels
         (m,) indices of the true classes.
     alpha
-        Share of recordings whose set may miss the true class.
+        Fraction of recordings whose set may miss the true class.
     checkpoints
-        After which numbers of time steps classes may leave the set; or how many such times, evenly spaced over the
-        longest recording, at most: with few recordings there are fewer. More of them can stop sooner, but each then has
-        to be more careful.
+        Numbers of time steps after which classes may leave the set; or the maximum number of such times, evenly spaced
+        over the longest recording (fewer with few recordings). More checkpoints can stop sooner, but each has a
+        stricter threshold.
 
     Raises
     ------
     DataError
-        With too few recordings: n checkpoints need n / alpha - 1. That is decided before anything is looked at: a
-        calibration that refused some recordings by what they show would promise too much of the others.
+        With too few recordings: n checkpoints need n / alpha - 1. This depends on sizes only, because a check that
+        depended on the scores would invalidate the guarantee.
     """
     _check_alpha(alpha)
-    together = isinstance(answers, AnytimePrediction)
-    each = list(answers.probabilities) if together else [one.probabilities for one in answers]  # type: ignore[union-attr]
+    each = [one.probabilities for one in answers_of_each(answers)]
     m, C = len(each), each[0].shape[-1] if each else 0
     steps = checkpoints_of(affordable(checkpoints, alpha, m), max(map(len, each), default=1))
     true = np.asarray(labels)
@@ -204,7 +200,7 @@ def calibrate(
 
 
 def recordings_needed(alpha: float, n_checkpoints: int) -> int:
-    """How many recordings to calibrate on are needed; with fewer, every set may have to hold every class.
+    """Number of recordings needed for calibration; with fewer, every set may have to contain every class.
 
     Examples
     --------
@@ -215,7 +211,7 @@ def recordings_needed(alpha: float, n_checkpoints: int) -> int:
 
 
 def affordable(checkpoints: int | Sequence[int], alpha: float, n_recordings: int) -> int | Sequence[int]:
-    """Of checkpoints that are only counted, as many as so many recordings allow; one at least."""
+    """A number of checkpoints, reduced to what the number of recordings allows; given times stay as they are."""
     if not isinstance(checkpoints, int | np.integer) or isinstance(checkpoints, bool):
         return checkpoints
     _check_alpha(alpha)
@@ -223,7 +219,7 @@ def affordable(checkpoints: int | Sequence[int], alpha: float, n_recordings: int
 
 
 def checkpoints_of(checkpoints: int | Sequence[int], n_steps: int | None = None) -> tuple[int, ...]:
-    """Checkpoints as increasing numbers of steps; of a number of them, evenly spaced, the last at ``n_steps``."""
+    """Checkpoints as increasing numbers of steps; a number of them is spread evenly, the last at ``n_steps``."""
     if isinstance(checkpoints, int | np.integer) and n_steps is not None:
         n = min(whole_number("checkpoints", checkpoints, 1), n_steps)
         return tuple(-(-n_steps * (i + 1) // n) for i in range(n))
@@ -236,7 +232,7 @@ def checkpoints_of(checkpoints: int | Sequence[int], n_steps: int | None = None)
 
 
 def scores(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """-log p, finite: how badly a class fits."""
+    """Nonconformity: -log p, finite."""
     found: NDArray[np.float64] = -np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
     return found
 
@@ -245,7 +241,7 @@ def scores(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rank(ordered: NDArray[np.float64], found: NDArray[np.float64], alpha: float) -> int:
-    """k, counted from 1, from scores (m, n), sorted and not; at most m, where there are enough recordings."""
+    """k, counted from 1, from scores (m, n), sorted and unsorted; at most m if there are enough recordings."""
     m, n = found.shape
     ranks = np.column_stack([np.searchsorted(ordered[:, j], found[:, j]) + 1 for j in range(n)])
     allowed = math.floor(_exact(alpha) * (m + 1))
@@ -257,7 +253,6 @@ def _rank(ordered: NDArray[np.float64], found: NDArray[np.float64], alpha: float
 
 
 def _check_count(alpha: float, n: int, m: int) -> None:
-    """By sizes alone."""
     needed = recordings_needed(alpha, n)
     if m < needed:
         of, fewer = (f" with {n} checkpoints", ", fewer checkpoints") if n > 1 else ("", "")
@@ -268,7 +263,7 @@ def _check_count(alpha: float, n: int, m: int) -> None:
 
 
 def _exact(alpha: float) -> Fraction:
-    """As it was written: 0.1 is a tenth, so that no recording is lost to rounding."""
+    """The decimal as written: 0.1 is exactly a tenth, so that no recording is lost to rounding."""
     return Fraction(repr(float(alpha)))
 
 

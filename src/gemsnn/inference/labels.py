@@ -1,4 +1,4 @@
-"""Several labels at once: each is asked about on its own."""
+"""Several labels per sequence: one binary question for each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gemsnn.model import Network, Parameters
 class LabelPrediction(NamedTuple):
     """Of N sequences and C labels, any number of which can hold."""
 
-    labels: NDArray[np.bool_]  #: (N, C): whether it is said to hold
-    probabilities: NDArray[np.float64]  #: (N, C): of holding
+    labels: NDArray[np.bool_]  #: (N, C): whether each label is predicted
+    probabilities: NDArray[np.float64]  #: (N, C)
     hidden_spikes_per_step: NDArray[np.float64]  #: (N,): summed over compartments
 
 
@@ -34,11 +34,11 @@ def predict_labels(
     threads: int = 1,
     engine: str = "compiled",
 ) -> LabelPrediction:
-    """Which labels hold for each sequence, where visible neuron c was taught to spike whenever label c does.
+    """Which labels hold for each sequence, if visible neuron c was trained to spike whenever label c holds.
 
-    To the decoder each label is a question of its own with two answers, no and yes, whose evidence at a step is the
-    silence or the spike of that neuron while the network runs freely: the spike itself (``"vote"``) or its probability.
-    The arguments are those of :func:`gemsnn.predict`.
+    The decoder classifies each label separately as no or yes. The evidence at a step is the silence or the spike of the
+    label's neuron while the network runs freely: the spike itself (``"vote"``) or its probability. The arguments are
+    those of :func:`gemsnn.predict`.
     """
     options: Any = {"seed": seed, "threads": threads, "engine": engine}
     pieces = runs_for_labels(network, parameters, inputs, n_compartments, decoder, **options)
@@ -62,17 +62,17 @@ def runs_for_labels(
     threads: int = 1,
     engine: str = "compiled",
 ) -> Iterator[tuple[NDArray[np.intp], LabelPrediction, Fired]]:
-    """Piece by piece, the places of sequences, the answers of :func:`predict_labels` to them, and the spikes behind."""
+    """Piece by piece: indices of sequences, the answers of :func:`predict_labels`, and the spikes behind them."""
     checked = check(network, parameters, inputs, n_compartments, decoder, None, seed, threads, engine=engine)
-    how, K, C = checked.decoder, checked.n_compartments, network.n_visible
+    decoder, K, C = checked.decoder, checked.n_compartments, network.n_visible
     running = engine_named(engine).running(network, parameters)
     for places, spikes in checked.sequences.pieces(K, network.n_neurons):
         keys = checked.sequences.keys(places, None)
-        evidence = run_for_labels(how, network, parameters, spikes, K, seed, keys, threads, running)
-        state = how.start((len(places), C, K, 2))
+        evidence = run_for_labels(decoder, network, parameters, spikes, K, seed, keys, threads, running)
+        state = decoder.start((len(places), C, K, 2))
         for step in evidence.steps:
-            state = how.update(state, step)
-        answer, fired = how.answer(state), evidence.fired
+            state = decoder.update(state, step)
+        answer, fired = decoder.answer(state), evidence.fired
         yield (
             places,
             LabelPrediction(

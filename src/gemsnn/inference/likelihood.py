@@ -1,4 +1,4 @@
-"""How probable a desired output is."""
+"""Log-likelihood of a desired output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemsnn.model.checks import one_of, spike_array, whole_number
 from gemsnn.model.spikes import Circuits, log_probability
 
 Mean = Literal["probability", "log-probability"]
-"""Over realisations of the hidden neurons."""
+"""What is averaged over realisations of the hidden neurons."""
 
 
 def log_likelihood(
@@ -37,8 +37,8 @@ def log_likelihood(
     Parameters
     ----------
     inputs, targets
-        (T, n_inputs) and (T, n_visible); (N, T, ...) for many sequences at once; or two lists of (T_i, ...), whose
-        sequences may differ in length.
+        (T, n_inputs) and (T, n_visible); (N, T, ...) for many sequences; or two lists of (T_i, ...), whose lengths may
+        differ.
     seed, example
         Key of the random draws, as in :func:`gemsnn.sample`.
     mean

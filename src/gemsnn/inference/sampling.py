@@ -1,4 +1,4 @@
-"""Free running: every neuron draws its own spikes."""
+"""Free running: all neurons draw their spikes."""
 
 from __future__ import annotations
 
@@ -33,13 +33,12 @@ def sample(
     Parameters
     ----------
     inputs
-        (T, n_inputs); (N, T, n_inputs) for many sequences at once; or a list of (T_i, n_inputs), which may differ in
-        length.
+        (T, n_inputs); (N, T, n_inputs) for many sequences; or a list of (T_i, n_inputs), whose lengths may differ.
     uniforms
         (T, K, n_neurons), or (N, T, K, n_neurons), or a list, instead of random draws.
     seed, example
-        Key of the random draws; sequence n of several has the key ``example + n``. With None the key follows from the
-        sequence itself, as in :func:`gemsnn.predict` (see :func:`gemsnn.inference.recording_key`).
+        Key of the random draws; sequence n of several has the key ``example + n``. With None, the key is derived from
+        the sequence itself, as in :func:`gemsnn.predict` (see :func:`gemsnn.inference.recording_key`).
 
     Returns
     -------
@@ -89,6 +88,6 @@ def run(
 
 
 def draws(network: Network, n_compartments: int, seed: int, keys: Keys, visible: bool) -> Callable[[int], Draws]:
-    """The random draws of sequence n by its key: (T, K, n_hidden), or with the visible neurons' (T, K, n_neurons)."""
+    """The random draws of sequence n: (T, K, n_hidden), or (T, K, n_neurons) including the visible neurons."""
     n_visible = network.n_visible if visible else 0
     return lambda n: Uniforms(seed, int(keys[n]), n_compartments, network.n_hidden, n_visible)

@@ -1,4 +1,4 @@
-"""One sequence, an array of sequences, or a list of sequences of different lengths, worked through in one way."""
+"""One sequence, an array of sequences, or a list of sequences of different lengths, all handled alike."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.errors import ShapeError
 from gemsnn.model.checks import spike_array
 
-AT_ONCE = 1 << 24  # sequences times steps, compartments and neurons, so that not all need be held in memory
+AT_ONCE = 1 << 24  # sequences times steps, compartments and neurons; bounds the memory
 
 
 def recording_key(inputs: ArrayLike) -> int:
-    """The key of the random draws of a (T, n_inputs) sequence: a hash of its spikes, of 63 bits.
+    """The key of the random draws of a (T, n_inputs) sequence: a 63-bit hash of its spikes.
 
-    It makes an answer depend on the recording and the seed, not on its place among others. Pass it as ``example`` to
-    :func:`gemsnn.learn` or a stream to have the draws of :func:`gemsnn.predict`.
+    It makes an answer depend on the recording and the seed only, not on other recordings. Pass it as ``example`` to
+    :func:`gemsnn.learn` or as ``key`` to a stream to get the draws of :func:`gemsnn.predict`.
     """
     spikes = np.asarray(inputs)
     digest = hashlib.blake2b(repr(spikes.shape).encode(), digest_size=8)
@@ -30,19 +30,19 @@ def recording_key(inputs: ArrayLike) -> int:
 class Piece(NamedTuple):
     """Some sequences of equal length."""
 
-    places: NDArray[np.intp]  # (n,): where they stand among all
+    places: NDArray[np.intp]  # (n,): their indices among all
     spikes: NDArray[np.uint8]  # (n, T, n_inputs)
 
 
 class Sequences:
-    """Checked inputs; an error names the wrong one of a list.
+    """Validated inputs; an error names the invalid one of a list.
 
     Attributes
     ----------
     given
-        As what they were given.
+        The form of the inputs.
     each
-        (T, n_inputs) spikes of each.
+        (T, n_inputs) spikes of each sequence.
     """
 
     def __init__(self, inputs: ArrayLike, n_inputs: int) -> None:
@@ -61,7 +61,7 @@ class Sequences:
         return len(self.each)
 
     def match(self, name: str, value: Any, check: Callable[..., NDArray[Any]], **sizes: int) -> Sequence[NDArray[Any]]:
-        """(T, ...) of each sequence, from a value that is given in the way that the inputs are."""
+        """(T, ...) of each sequence, from a value of the same form as the inputs."""
         if self.given == "list":
             if not isinstance(value, list | tuple) or len(value) != len(self):
                 raise ShapeError(f"{name} must be a list of {len(self)}, one for each sequence in the list of inputs")
@@ -74,11 +74,11 @@ class Sequences:
         return [check(name, value, {"T": T, **sizes})]
 
     def keys(self, places: NDArray[np.intp], example: int | None) -> list[int]:
-        """Of the random draws of some sequences: ``example + n``; if that is None, what follows from their spikes."""
+        """Keys of the random draws of some sequences: ``example + n``; if that is None, their :func:`recording_key`."""
         return [recording_key(self.each[n]) if example is None else example + int(n) for n in places]
 
     def pieces(self, n_compartments: int, n_neurons: int) -> Iterator[Piece]:
-        """All of them, by groups of equal length and not too many at once."""
+        """All sequences, in groups of equal length and bounded size."""
         lengths = np.array([len(one) for one in self.each], dtype=np.intp)
         for length in np.unique(lengths):
             group = np.flatnonzero(lengths == length)
@@ -91,7 +91,7 @@ class Sequences:
 
 
 def _is_list(inputs: Any) -> bool:
-    """Whether these are sequences in a list, and not one sequence written as nested lists of rows."""
+    """Whether this is a list of sequences, and not one sequence as a nested list of rows."""
     return isinstance(inputs, list | tuple) and (not inputs or any(_depth(one) >= 2 for one in inputs))
 
 

@@ -1,14 +1,14 @@
-"""Is there anything in sight? Known by the rate of input spikes alone, so that no network has to run to tell.
+"""Whether anything is in sight, determined from the rate of input spikes alone, without running the network.
 
-Training recordings say how quiet they ever are: with w steps in a row, in each recording, the fewest input spikes of
-any w steps between its first spike and its last. **Nothing is in sight** when the latest w steps had fewer than half of
-what 99 of 100 training recordings have at their quietest. w is an eighth of a recording; where recordings pause that
-long, it is doubled until they do not.
+The quietest w consecutive steps of a training recording are those with the fewest input spikes between its first spike
+and its last. **Nothing is in sight** when the latest w steps had fewer than half of the spikes that 99 % of training
+recordings have in their quietest w steps. w is an eighth of a recording; if recordings pause for that long, it is
+doubled until they do not.
 
-Something comes in sight when a quarter of w steps, or more, have a quarter of those spikes: sooner than it leaves, so
-that little of the beginning is missed.
+Something comes into sight when a quarter of w steps have a quarter of those spikes: this is detected sooner than its
+leaving, so that little of the beginning is missed.
 
-How usual a recording is (:mod:`gemsnn.inference.usual`) is another question: a scene full of noise is in sight, and
+This is independent of how usual a recording is (:mod:`gemsnn.inference.usual`): a scene full of noise is in sight, and
 unlike anything that the model was trained on.
 """
 
@@ -31,9 +31,9 @@ class Sight:
     Attributes
     ----------
     window
-        Steps that are looked at together.
+        Number of latest steps that are considered.
     least
-        Input spikes in so many steps, with fewer of which nothing is in sight.
+        With fewer input spikes than this in the window, nothing is in sight.
     """
 
     window: int
@@ -41,17 +41,17 @@ class Sight:
 
     @property
     def first_window(self) -> int:
-        """Steps that are looked at while nothing is in sight."""
+        """Number of latest steps that are considered while nothing is in sight."""
         return max(1, self.window // 4)
 
     @property
     def first_least(self) -> int:
-        """Input spikes in these, with which something is."""
+        """With at least this many input spikes in ``first_window``, something comes into sight."""
         return max(1, math.ceil(self.least * self.first_window / self.window))
 
 
 def fit_sight(recordings: Iterable[SpikeList], n_steps: int) -> Sight:
-    """From training recordings, of usually ``n_steps``."""
+    """Fit to training recordings with a median length of ``n_steps``."""
     counts = [np.bincount(one.spikes["step"]) for one in recordings if len(one.spikes)]
     counts = [one[np.flatnonzero(one)[0] :] for one in counts]
     window = max(1, n_steps // 8)
@@ -65,6 +65,6 @@ def fit_sight(recordings: Iterable[SpikeList], n_steps: int) -> Sight:
 
 
 def _fewest(counts: NDArray[np.int64], window: int) -> int:
-    """Spikes in any ``window`` steps in a row."""
+    """Minimum number of spikes in ``window`` consecutive steps."""
     until = np.concatenate([[0], counts.cumsum()])
     return int((until[window:] - until[:-window]).min())

@@ -1,10 +1,11 @@
-"""A network that answers after every step, as :func:`gemsnn.predict_anytime` does for sequences that are there already.
+"""A network that answers after every step, as :func:`gemsnn.predict_anytime` does for recorded sequences.
 
-Random draws, potentials, evidence and decoder are those of the bulk computation, so the numbers are the same.
+Random draws, potentials, evidence and decoder are those of the bulk computation, and so are the results.
 
-With a stream that learns meanwhile, its own steps are read out, so that the network runs once. That is possible where
-spikes of visible neurons drive nobody: what they are clamped to then says nothing to later steps. In other networks a
-run beside the stream answers, with the weights from the start of the recording; otherwise answers would know targets.
+With a stream that learns at the same time, its own steps are read out, so that the network runs only once. This
+requires that spikes of visible neurons drive no neuron, since these are clamped to targets. In other networks, a
+separate run computes the answers, with the weights from the start of the recording; otherwise, targets would leak into
+answers.
 """
 
 from __future__ import annotations
@@ -26,29 +27,25 @@ from gemsnn.model import Network, Parameters
 
 
 class StepAnswer(NamedTuple):
-    """What is to be said after a step."""
+    """The answer after a step."""
 
     chosen: int  #: index of the class
     probabilities: NDArray[np.float64]  #: (C,)
-    hidden_spikes: float  #: at this step, all compartments together
-    usual: float | None  #: p-value at the latest checkpoint; None before the first, and if it is not known
+    hidden_spikes: float  #: at this step, summed over compartments
+    usual: float | None  #: p-value at the latest checkpoint; None before the first and if not known
 
 
 class Stepwise:
-    """One recording after the other, one step at a time, in constant memory.
+    """Answers to one recording after the other, one step at a time, in constant memory.
 
     Parameters
     ----------
-    network, parameters
-        What answers.
-    n_compartments, decoder
-        How.
+    network, parameters, n_compartments, decoder, temperature, usual
+        As in :func:`gemsnn.predict_anytime`.
     seed, key
-        Of the random draws: ``key`` is that of the first recording.
-    temperature, usual
-        As :func:`gemsnn.predict_anytime` takes them.
+        Of the random draws; ``key`` is that of the first recording.
     stream
-        What learns from these steps, with the same compartments and draws.
+        Learns from the same steps, with the same compartments and draws.
     """
 
     def __init__(
@@ -68,16 +65,17 @@ class Stepwise:
         self.network, self.decoder, self.n_compartments = network, decoder, n_compartments
         self._seed = seed
         self._desired = np.eye(network.n_visible, dtype=np.uint8)
-        # Where hidden neurons see the visible ones, there is a run for each class.
+        # If hidden neurons see the visible ones, there is one run per class.
         self._apart = not decoder.free and hidden_see_visible(network)
         self._engine = engine_named(engine)
         self._runners: list[Recording] = []
+        self.learns = stream is not None
         self._stream, self._reads_stream = stream, stream is not None and not visible_spikes_matter(network)
         self._spikes = np.zeros((n_compartments, network.n_neurons), dtype=np.bool_)  # of the stream's latest step
         self._begin(key, parameters)
 
     def reset(self, key: int) -> None:
-        """Silence before the next recording, whose draws have the given key; what was learned is taken into use."""
+        """Start the next recording, whose draws have the given key, with the weights learned so far."""
         if self._stream is None:
             self._begin(key)
         else:
@@ -86,7 +84,7 @@ class Stepwise:
 
     @property
     def parameters(self) -> Parameters:
-        """The weights as they are now."""
+        """The current weights."""
         return self._parameters if self._stream is None else self._stream.parameters
 
     def _begin(self, key: int, parameters: Parameters | None = None) -> None:
@@ -113,11 +111,11 @@ class Stepwise:
 
     @property
     def spikes(self) -> NDArray[np.bool_]:
-        """(K, n_neurons): of the latest step, of the first run; the next step writes over it."""
+        """(K, n_neurons): of the latest step, in the first run; the next step overwrites it."""
         return self._spikes if self._reads_stream else self._runners[0].spikes
 
     def step(self, inputs_t: NDArray[np.uint8], target_t: NDArray[Any] | None = None) -> StepAnswer:
-        """The answer after one more step of (n_inputs,) spikes; a stream learns from (n_visible,) desired spikes."""
+        """The answer after one more step of (n_inputs,) spikes; the stream learns from (n_visible,) desired spikes."""
         if self._stream is not None:
             self._spikes = self._stream.step(inputs_t, target_t).spikes
         if self._reads_stream:
@@ -140,7 +138,7 @@ class Stepwise:
         return StepAnswer(int(classes), probabilities, hidden_spikes, self._p_value)
 
     def _evidence(self, inputs_t: NDArray[np.uint8]) -> tuple[NDArray[Any], float]:
-        """(K, C) of this step, and how many hidden neurons spiked."""
+        """(K, C) of this step, and the number of hidden spikes."""
         spikes, potential = self._runners[0].step(inputs_t)
         n_hidden = self.network.n_hidden
         evidence = spikes[:, n_hidden:] if self.decoder.free else self._reader.step(potential, self._desired)
@@ -162,5 +160,5 @@ class Stepwise:
         for c, (runner, desired) in enumerate(zip(self._runners, self._desired, strict=True)):
             spikes, potential = runner.step(inputs_t, desired)
             each[:, c] = self._clamped.step(potential, desired)
-            hidden_spikes += np.count_nonzero(spikes[:, : self.network.n_hidden]) / len(self._runners)
-        return each, hidden_spikes
+            hidden_spikes += np.count_nonzero(spikes[:, : self.network.n_hidden])
+        return each, hidden_spikes / len(self._runners)

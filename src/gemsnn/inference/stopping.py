@@ -1,6 +1,6 @@
-"""When to stop listening: after every step a rule looks at the probabilities, and may have enough.
+"""Stopping rules: after every step, a rule decides from the probabilities whether to stop.
 
-The same rule stops a live stream and sequences that are there already; leading axes of the probabilities are any batch.
+The same rule stops a live stream and recorded sequences; leading axes of the probabilities are batch dimensions.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from gemsnn.model.checks import number, whole_number
 
 
 class Verdict(NamedTuple):
-    """What a stopping rule says after a step."""
+    """The decision of a stopping rule after a step."""
 
-    stop: Any  #: (...): True where it has enough
-    members: NDArray[np.bool_] | None = None  #: (..., C): classes that are still possible; None: gives no such set
+    stop: Any  #: (...): whether to stop
+    members: NDArray[np.bool_] | None = None  #: (..., C): classes that are still possible; None if the rule has no sets
 
 
 class StoppingRule(Protocol):
-    """Says after every step whether the answer will do; state goes in and out, as in a decoder."""
+    """Decides after every step whether to stop; the state is passed in and returned, as in a decoder."""
 
     def start(self, shape: tuple[int, ...]) -> Any:
         """The state before the first step, for probabilities of the given shape (..., C)."""
@@ -31,15 +31,15 @@ class StoppingRule(Protocol):
     def update(
         self, state: Any, step: int, probabilities: NDArray[np.float64], ended: bool = False
     ) -> tuple[Any, Verdict]:
-        """The new state, and what is to be said after step 1, 2, ..., from the (..., C) probabilities.
+        """The new state and the decision after step 1, 2, ..., from the (..., C) probabilities.
 
-        When a recording ends, its last step may be asked about a second time, with ``ended``.
+        When a recording ends, its last step may be passed a second time, with ``ended``.
         """
 
 
 @dataclass(frozen=True)
 class Confident:
-    """Stop as soon as the most probable class is probable enough, though not before ``min_steps``.
+    """Stop as soon as the most probable class has this probability, but not before ``min_steps``.
 
     Examples
     --------
@@ -71,21 +71,21 @@ class Confident:
 
 
 def as_stopping_rule(stop: float | StoppingRule | None) -> StoppingRule | None:
-    """A rule as it is; a number is the confidence at which to stop."""
+    """A rule is returned unchanged; a number is the confidence at which to stop."""
     if stop is None or (hasattr(stop, "start") and hasattr(stop, "update")):
         return stop
     return Confident(stop)
 
 
 class Stopped(NamedTuple):
-    """When a rule had enough of recordings, each with T steps, or ended them."""
+    """Where a rule stopped recordings of T steps."""
 
     last: NDArray[np.int64]  # (...): index of the step
-    members: NDArray[np.bool_] | None  # (..., C): classes that were still possible then
+    members: NDArray[np.bool_] | None  # (..., C): classes that were still possible at that step
 
 
 def stop_by(rule: StoppingRule, probabilities: NDArray[np.float64]) -> Stopped:
-    """When the rule stops recordings with probabilities (..., T, C) after each step; at the end at the latest."""
+    """Apply a rule to recordings with probabilities (..., T, C) after each step; they stop at the end at the latest."""
     *batch, T, C = probabilities.shape
     state, members = rule.start((*batch, C)), None
     last = np.full(batch, T - 1)
@@ -102,5 +102,5 @@ def stop_by(rule: StoppingRule, probabilities: NDArray[np.float64]) -> Stopped:
 
 
 def at(steps: NDArray[Any], last: NDArray[np.int64]) -> NDArray[Any]:
-    """(...): of values (..., T) after each step, those at the given ones."""
+    """(...): the entries of values (..., T) at the given indices of the last axis."""
     return np.take_along_axis(steps, last[..., None], axis=-1)[..., 0]

@@ -1,15 +1,16 @@
-r"""How far to believe an answer that comes after t steps in which s input spikes were seen.
+r"""Calibrated probabilities of an answer after t steps with s input spikes.
 
-A decoder's probabilities are raised to a power and normalised again:
+A decoder's probabilities are raised to a power and normalised:
 
 .. math:: p'_c \propto p_c^{\beta(t, s)}, \qquad
           \beta(t, s) = \frac{s}{s + 1} \exp f\!\left(\log_2 \frac{t}{T}, \log_2 \frac{s}{s_t}\right)
 
 T is the length of the recordings that it was fitted on, and :math:`s_t` their median number of input spikes after t
 steps. f is piecewise linear between its values at t = T/32, T/16, ..., T and at s = s_t/32, s_t/16, ..., s_t, and
-constant beyond. The power keeps the order of the classes. Without any input spike it is 0, and all classes are alike.
+constant beyond. The power preserves the order of the classes. Without input spikes it is 0, and all classes are equally
+probable.
 
-:func:`gemsnn.inference.fit_temperature` finds f. A temperature is no guarantee: for that, see
+:func:`gemsnn.inference.fit_temperature` fits f. A temperature gives no guarantee; see
 :mod:`gemsnn.inference.guarantee`.
 """
 
@@ -26,8 +27,8 @@ from gemsnn.model.checks import whole_number
 from gemsnn.model.votes import softmax
 
 OCTAVES = 6  # knots of f along each axis, a factor of two apart; the last is at 1
-MEDIANS = 20  # points in time at which the median number of input spikes is kept
-STEEPEST = 8.0  # |f| is no greater than this
+MEDIANS = 20  # points in time at which the median number of input spikes is stored
+STEEPEST = 8.0  # upper bound on |f|
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Temperature:
     log_power
         f: six rows from t = T/32 to T, six columns from s = s_t/32 to s_t.
     n_recordings
-        How many it was fitted on.
+        Number of recordings that it was fitted on.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class Temperature:
         object.__setattr__(self, "log_power", tuple(map(tuple, powers.tolist())))
 
     def __call__(self, probabilities: NDArray[np.float64], steps: Any, input_spikes: Any) -> NDArray[np.float64]:
-        """(..., C) from a decoder's (..., C) after so many steps with so many input spikes so far."""
+        """Calibrated (..., C) from a decoder's (..., C), given the steps and the input spikes so far."""
         spikes = np.asarray(input_spikes, float)
         corners, weights = corners_of(np.asarray(steps), spikes, self.n_steps, np.asarray(self.median_spikes))
         f = (np.asarray(self.log_power).ravel()[corners] * weights).sum(axis=-1)
@@ -84,11 +85,11 @@ class Temperature:
 def corners_of(
     steps: NDArray[Any], spikes: NDArray[np.float64], n_steps: int, medians: NDArray[np.float64]
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """(..., 4) places in f, counted row by row, and how much each of them counts."""
+    """(..., 4) flat indices of the surrounding knots of f, and their interpolation weights."""
     steps, spikes = np.broadcast_arrays(steps, spikes)
     share = steps / n_steps
     usual = np.interp(share, np.arange(MEDIANS + 1) / MEDIANS, np.concatenate([[0.0], medians]))
-    usual = np.maximum(usual * np.maximum(share, 1), 1e-9)  # beyond T as many a step as until then
+    usual = np.maximum(usual * np.maximum(share, 1), 1e-9)  # beyond T, the mean rate until T
     time, time_rest = _between(share)
     spike, spike_rest = _between(np.maximum(spikes, 1e-9) / usual)
     row, column = time * OCTAVES, spike
@@ -111,7 +112,7 @@ def logarithm(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _between(ratio: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The knot before a ratio, and how far from there it is to the next."""
+    """The knot before a ratio, and the fraction of the way to the next one."""
     place = np.clip(np.log2(ratio) + OCTAVES - 1, 0, OCTAVES - 1)
     knot = np.minimum(place.astype(np.intp), OCTAVES - 2)
     return knot, place - knot

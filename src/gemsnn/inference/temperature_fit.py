@@ -1,9 +1,9 @@
 r"""Fitting a temperature (:mod:`gemsnn.inference.temperature`) to held-out recordings.
 
-f minimises the negative log-likelihood of the true classes of held-out recordings, averaged over twelve times of each,
-and of thinned copies of them, which count a quarter as much each; plus a Gaussian prior that 36 numbers need: f = 0,
-the decoder as it is, with a standard deviation of 0.5 at t = T and s = s_t, and changes between neighbours with one of
-1.7 along time and 1 along spikes. So few recordings change little.
+f minimises the negative log-likelihood of the true classes of held-out recordings, averaged over twelve points in time
+of each, and of thinned copies of them, each with a quarter of the weight, plus a Gaussian prior on its 36 values: f = 0
+(the decoder's own probabilities) with a standard deviation of 0.5 at t = T and s = s_t, and differences between
+neighbours with one of 1.7 along time and 1 along spikes. A fit to few recordings therefore stays close to f = 0.
 """
 
 from __future__ import annotations
@@ -16,21 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from gemsnn.errors import DataError, ShapeError
-from gemsnn.inference.anytime import AnytimePrediction
+from gemsnn.inference.prediction import AnytimeAnswers, AnytimePrediction, answers_of_each
 from gemsnn.inference.temperature import MEDIANS, OCTAVES, STEEPEST, Temperature, corners_of, logarithm, seen
 from gemsnn.model.votes import softmax
 
 FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Of each recording, where the answers to it are fitted."""
+"""Points in time, as fractions of each recording, whose answers are fitted."""
 THINNED_WEIGHT = 0.25
 LEVEL, ALONG_TIME, ALONG_SPIKES = 0.5, 1.7, 1.0  # standard deviations of the prior
 
-Answers = AnytimePrediction | Sequence[AnytimePrediction]
-"""Of N recordings together, or of one each, which may then differ in length."""
 
-
-def fit_temperature(answers: Answers, labels: ArrayLike, thinned: Sequence[Answers] = ()) -> Temperature:
-    """From the answers to held-out recordings, which the network did not learn from.
+def fit_temperature(answers: AnytimeAnswers, labels: ArrayLike, thinned: Sequence[AnytimeAnswers] = ()) -> Temperature:
+    """Fit to the answers to held-out recordings, which the network was not trained on.
 
     Parameters
     ----------
@@ -39,7 +36,7 @@ def fit_temperature(answers: Answers, labels: ArrayLike, thinned: Sequence[Answe
     labels
         (N,) indices of the true classes.
     thinned
-        Answers to copies of these recordings in which spikes were left out at random, each time all N.
+        Answers to thinned copies of all N recordings; one entry per copy.
 
     Examples
     --------
@@ -50,16 +47,16 @@ def fit_temperature(answers: Answers, labels: ArrayLike, thinned: Sequence[Answe
     >>> gemsnn.inference.fit_temperature(answers, labels).n_recordings
     60
     """
-    each = _each(answers)
+    each = answers_of_each(answers)
     true = np.asarray(labels)
-    if not each or true.shape != (len(each),) or any(len(_each(copies)) != len(each) for copies in thinned):
+    if not each or true.shape != (len(each),) or any(len(answers_of_each(copies)) != len(each) for copies in thinned):
         raise ShapeError(f"labels have shape {true.shape}, but one is needed for each of the {len(each)} recordings")
     C = each[0].probabilities.shape[-1]
     if true.dtype.kind not in "iu" or true.min() < 0 or true.max() >= C:
         raise DataError(f"labels must be class indices from 0 to {C - 1}")
     n_steps = max(len(one.classes) for one in each)
     medians = _median_spikes(each, n_steps)
-    tables = [(_table(each), 1.0), *((_table(_each(copies)), THINNED_WEIGHT) for copies in thinned)]
+    tables = [(_table(each), 1.0), *((_table(answers_of_each(copies)), THINNED_WEIGHT) for copies in thinned)]
     parts = []
     for (logs, steps, spikes), weight in tables:
         corners, weights = corners_of(steps, spikes, n_steps, medians)
@@ -72,7 +69,7 @@ def fit_temperature(answers: Answers, labels: ArrayLike, thinned: Sequence[Answe
 
 
 def spikes_left_out(spikes: NDArray[Any], random: np.random.Generator) -> NDArray[np.uint8]:
-    """A thinned copy of (T, n_inputs) spikes: a share that is drawn anew stays, from 0.5 % to 70 %, log-uniform."""
+    """A thinned copy of (T, n_inputs) spikes; the fraction kept is drawn log-uniformly from 0.5 % to 70 %."""
     share = np.exp(random.uniform(np.log(0.005), np.log(0.7)))
     copy: NDArray[np.uint8] = np.zeros(spikes.shape, np.uint8)
     there = np.nonzero(spikes)
@@ -84,18 +81,8 @@ def spikes_left_out(spikes: NDArray[Any], random: np.random.Generator) -> NDArra
 # ---- inside
 
 
-def _each(answers: Answers) -> list[AnytimePrediction]:
-    if not isinstance(answers, AnytimePrediction):
-        return list(answers)
-    return [AnytimePrediction(*(_one(field, n) for field in answers)) for n in range(len(answers.classes))]
-
-
-def _one(field: NDArray[Any] | None, n: int) -> Any:
-    return None if field is None else field[n]
-
-
 def _table(each: list[AnytimePrediction]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """At each recording's fractions: log-probabilities (n, C), steps (n,) and input spikes so far (n,)."""
+    """At the FRACTIONS of each recording: log-probabilities (n, C), steps (n,) and input spikes so far (n,)."""
     steps = np.array([[max(1, round(fraction * len(one.classes))) for fraction in FRACTIONS] for one in each])
     logs = np.concatenate([logarithm(one.probabilities[t - 1]) for one, t in zip(each, steps, strict=True)])
     spikes = np.concatenate([_input_spikes(one)[t - 1] for one, t in zip(each, steps, strict=True)])
@@ -112,7 +99,7 @@ def _median_spikes(each: list[AnytimePrediction], n_steps: int) -> NDArray[np.fl
 
 def _input_spikes(answer: AnytimePrediction) -> NDArray[np.int64]:
     if answer.input_spikes is None:
-        raise DataError("the answers do not tell how many input spikes they had seen: make them with predict_anytime")
+        raise DataError("the answers have no input_spikes: compute them with predict_anytime")
     return answer.input_spikes
 
 
@@ -123,7 +110,7 @@ def _fitted(
     truth: NDArray[np.intp],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """(36,): f at its knots, from n answers (n, C)."""
+    """(36,): f at its knots, fitted to n answers (n, C)."""
     precision, rows = _prior(), np.arange(len(truth))
     right = logs[rows, truth]
 
@@ -141,7 +128,7 @@ def _fitted(
 
 
 def _prior() -> NDArray[np.float64]:
-    """(36, 36): inverse covariance of f."""
+    """(36, 36): inverse covariance of the prior of f."""
     one, step = np.eye(OCTAVES), np.diff(np.eye(OCTAVES), axis=0)
     along_time, along_spikes = np.kron(step, one) / ALONG_TIME, np.kron(one, step) / ALONG_SPIKES
     level = np.zeros((1, OCTAVES * OCTAVES))

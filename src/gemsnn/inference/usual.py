@@ -1,21 +1,22 @@
-r"""How usual a recording is: what share of held-out recordings is at least as unusual.
+r"""How usual a recording is: the fraction of held-out recordings that are at least as unusual.
 
-Two things are unusual about a recording after t steps, and they are good at different ones. The **distance** of its
-hidden neurons' rates from those of training recordings: with r the square roots of the rates, :math:`m_c` their mean
-over training recordings of class c, and S their covariance within a class (shrunk: plus a tenth of its mean variance),
+Two measures complement each other. The **distance** of the hidden neurons' rates after t steps from those of training
+recordings: with r the square roots of the rates, :math:`m_c` their mean over training recordings of class c, and S
+their within-class covariance (shrunk: plus a tenth of its mean variance on the diagonal),
 
 .. math:: d = \min_c \, (r - m_c)^\top S^{-1} (r - m_c),
 
 and the **entropy** e of the decoder's probabilities. Among n held-out recordings and the new one, each recording has
-a rank in d and in e; :math:`q^d_i` is the share of the n + 1 whose d is as great as that of i, and :math:`q^e_i`
-likewise. With :math:`u_i = 1 / q^d_i + 1 / q^e_i`, which is great where either share is small, the p-value is the share
-of the n + 1 whose u is as great as that of the new one:
+a rank in d and in e: :math:`q^d_i` is the fraction of the n + 1 whose d is at least that of i, and :math:`q^e_i`
+likewise. With :math:`u_i = 1 / q^d_i + 1 / q^e_i`, which is large if either fraction is small, the p-value is the
+fraction of the n + 1 whose u is at least that of the new one:
 
 .. math:: p = \frac{1 + \#\{i \le n : u_i \ge u_{n+1}\}}{n + 1}.
 
-The n + 1 are treated alike, so if the new recording could as well have been one of the held-out ones, then
-:math:`P(p \le a) \le a` for every a: this is conformal and needs no other assumption. It holds after any one number
-of steps, not for the smallest p of several. Ranks are kept for ten checkpoints; between them the latest one counts.
+u is symmetric in the n + 1 recordings, so if the new one is exchangeable with the held-out ones, then
+:math:`P(p \le a) \le a` for every a: p is a conformal p-value and needs no other assumption. This holds at any one
+checkpoint for recordings that reach it, not for the smallest p of several checkpoints. Values are stored for ten
+checkpoints; between them, p is that of the latest one.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.errors import ShapeError
 
 UNUSUAL = 0.02
-"""Below this p-value a recording is unlike anything that the model was trained on."""
+"""A recording with a p-value below this is unlike anything that the model was trained on."""
 UNLIKE = "unlike anything it was trained on"
-"""What is said of such a recording."""
+"""Text shown for such a recording."""
 CHECKPOINTS = 10
 SHRINKAGE = 0.1
-MOST_NEURONS = 256  # whose rates are kept; evenly spaced among all
+MOST_NEURONS = 256  # whose rates are used, evenly spaced among all
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +46,15 @@ class Usual:
     checkpoints
         P numbers of time steps.
     neurons
-        (H,): which hidden neurons are looked at.
+        (H,): indices of the hidden neurons used.
     means
         (P, C, H) of the square roots of their rates.
     whitening
         (H, H): W with W W' the inverse covariance.
     distances, entropies
-        (P, n) of held-out recordings; -1 where one was over before.
+        (P, n) of held-out recordings; -1 for those that ended before the checkpoint.
     compartments
-        How many ran.
+        Number of compartments that ran.
     """
 
     checkpoints: tuple[int, ...]
@@ -65,17 +66,17 @@ class Usual:
     compartments: int
 
     def checkpoint(self, step: int) -> int | None:
-        """Index of the latest checkpoint after so many steps; None before the first."""
+        """Index of the latest checkpoint at a step; None before the first."""
         passed = int(np.searchsorted(self.checkpoints, step, side="right"))
         return passed - 1 if passed else None
 
     def p_value(
         self, checkpoint: int, hidden_spikes: NDArray[np.integer], probabilities: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(...): of recordings at a checkpoint, given by its index.
+        """(...): of recordings at the checkpoint with this index.
 
-        ``hidden_spikes`` (..., n_hidden) are those of each neuron until then, summed over compartments;
-        ``probabilities`` (..., C) the decoder's, before any temperature.
+        ``hidden_spikes`` (..., n_hidden) are counted until then and summed over compartments; ``probabilities``
+        (..., C) are the decoder's, uncalibrated.
         """
         rates = square_root_rates(hidden_spikes[..., self.neurons], self.checkpoints[checkpoint], self.compartments)
         distance = _distance(rates, self.means[checkpoint], self.whitening)
@@ -94,18 +95,19 @@ def fit_usual(
     held_out_probabilities: NDArray[np.float64],
     compartments: int,
 ) -> Usual:
-    """From training recordings and from held-out ones, which the network did not learn from.
+    """Fit to training recordings and to held-out ones, which the network was not trained on.
 
     Parameters
     ----------
     training_spikes, held_out_spikes
-        (N, P, n_hidden) and (n, P, n_hidden): spikes of each hidden neuron until each checkpoint, all compartments.
+        (N, P, n_hidden) and (n, P, n_hidden): spikes of each hidden neuron until each checkpoint, summed over
+        compartments.
     training_lengths, held_out_lengths
-        (N,) and (n,): time steps; what stands at checkpoints after a recording's end does not count.
+        (N,) and (n,): time steps; values at checkpoints after the end of a recording are ignored.
     training_labels
         (N,) class indices.
     held_out_probabilities
-        (n, P, C) of the decoder, before any temperature.
+        (n, P, C) of the decoder, uncalibrated.
     """
     N, P, n_hidden = training_spikes.shape
     C = held_out_probabilities.shape[-1]
@@ -142,7 +144,7 @@ def fit_usual(
 
 
 def p_values(new: NDArray[np.floating], old: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(...) of new (..., J) values beside n old ones (n, J), in each of which greater is more unusual.
+    """(...) of new (..., J) values among n old ones (n, J); greater values are more unusual.
 
     Examples
     --------
@@ -150,17 +152,21 @@ def p_values(new: NDArray[np.floating], old: NDArray[np.floating]) -> NDArray[np
     >>> p_values(np.array([[20.0], [8.0], [-1.0]]), old)
     array([0.1, 0.2, 1. ])
     """
-    n = len(old)
-    as_great_old = (old[None] >= old[:, None]).sum(axis=1)  # (n, J): as great as each of the old ones
-    as_great_new = (old >= new[..., None, :]).sum(axis=-2) + 1  # (..., J)
-    shares_old = as_great_old + (new[..., None, :] >= old)  # (..., n, J): the new one counts too
+    n, ordered = len(old), np.sort(old, axis=0)
+
+    def as_great(values: NDArray[np.floating]) -> NDArray[np.intp]:
+        """(..., J): how many of the old ones are as great."""
+        return n - np.stack([np.searchsorted(ordered[:, j], values[..., j]) for j in range(old.shape[1])], axis=-1)
+
+    as_great_old, as_great_new = as_great(old), as_great(new) + 1
+    shares_old = as_great_old + (new[..., None, :] >= old)  # (..., n, J): including the new one
     unusual_old, unusual_new = (1 / shares_old).sum(axis=-1), (1 / as_great_new).sum(axis=-1)
     more: NDArray[np.float64] = (1 + (unusual_old >= unusual_new[..., None] - 1e-12).sum(axis=-1)) / (n + 1)
     return more
 
 
 def square_root_rates(spikes: NDArray[np.integer], steps: int | NDArray[np.integer], K: int) -> NDArray[np.float64]:
-    """Of spike counts (..., H) until a step."""
+    """From spike counts (..., H) until a step."""
     found: NDArray[np.float64] = np.sqrt(spikes / (K * np.asarray(steps)))
     return found
 
@@ -177,7 +183,7 @@ def entropy(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
 def _distance(
     rates: NDArray[np.float64], means: NDArray[np.float16], whitening: NDArray[np.float16]
 ) -> NDArray[np.float64]:
-    """(...): of (..., H) from the nearest of the classes' means (C, H)."""
+    """(...): squared Mahalanobis distance of rates (..., H) from the nearest class mean (C, H)."""
     W = whitening.astype(np.float64)
     apart = (rates @ W)[..., None, :] - means.astype(np.float64) @ W
     found: NDArray[np.float64] = (apart**2).sum(axis=-1).min(axis=-1)

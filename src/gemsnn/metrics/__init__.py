@@ -1,4 +1,4 @@
-"""How good predictions are, and what they cost."""
+"""Quality and cost of predictions."""
 
 from gemsnn.metrics.calibration import (
     Reliability,
@@ -7,7 +7,6 @@ from gemsnn.metrics.calibration import (
     negative_log_likelihood,
     reliability,
 )
-from gemsnn.metrics.classification import accuracy
 from gemsnn.metrics.cost import (
     NetworkCost,
     StepCost,
@@ -16,7 +15,7 @@ from gemsnn.metrics.cost import (
     network_cost,
     step_cost,
 )
-from gemsnn.metrics.labels import LabelScores, label_scores
+from gemsnn.metrics.labels import LabelScores, accuracy, label_scores
 from gemsnn.metrics.van_rossum import van_rossum_distance
 from gemsnn.rules import Communication
 

@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say?"""
+"""Calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gemsnn.model.checks import whole_number
 
 
 class Reliability(NamedTuple):
-    """Predictions sorted by confidence into bins; means are NaN in empty bins."""
+    """Predictions binned by confidence; means are NaN in empty bins."""
 
     edges: NDArray[np.float64]  #: (n_bins + 1,): bin m holds confidences in (edges[m], edges[m + 1]]
     counts: NDArray[np.int64]  #: (n_bins,)
     confidence: NDArray[np.float64]  #: (n_bins,): mean confidence
-    accuracy: NDArray[np.float64]  #: (n_bins,): share that is right
+    accuracy: NDArray[np.float64]  #: (n_bins,): fraction of correct predictions
     ece: float  #: sum over bins of ``counts / N * |accuracy - confidence|``
 
     @property
@@ -30,12 +30,12 @@ def reliability(
 ) -> Reliability:
     """Bin (N, C) class probabilities by confidence, in equal-width, right-closed bins, against (N,) class indices.
 
-    ``predicted`` (N,) names the classes chosen where that is not simply the most probable one (a vote breaks its ties
-    in its own way); the confidence is then the probability of the class chosen.
+    ``predicted`` (N,) are the chosen classes if they are not simply the most probable ones (a vote breaks ties
+    differently); the confidence is the probability of the chosen class.
 
     Examples
     --------
-    >>> reliability([0, 1], [[1.0, 0.0], [0.6, 0.4]], n_bins=5).ece  # one certain and right, one 0.6 and wrong
+    >>> reliability([0, 1], [[1.0, 0.0], [0.6, 0.4]], n_bins=5).ece  # one certain and correct, one 0.6 and wrong
     0.3
     """
     truth, p = _checked(labels, probabilities)
@@ -58,12 +58,12 @@ def reliability(
 def expected_calibration_error(
     labels: ArrayLike, probabilities: ArrayLike, n_bins: int = 10, *, predicted: ArrayLike | None = None
 ) -> float:
-    """Mean gap between confidence and accuracy over the bins of :func:`reliability`."""
+    """Mean difference between confidence and accuracy over the bins of :func:`reliability`."""
     return reliability(labels, probabilities, n_bins, predicted=predicted).ece
 
 
 def negative_log_likelihood(labels: ArrayLike, probabilities: ArrayLike) -> float:
-    """Mean of -log p(label). A probability of 0 counts as the smallest positive float, so the result is finite."""
+    """Mean of -log p(label). A probability of 0 counts as the smallest positive float, so that the result is finite."""
     truth, p = _checked(labels, probabilities)
     of_label = p[np.arange(len(p)), truth]
     return float(-np.log(np.maximum(of_label, np.finfo(np.float64).tiny)).mean())

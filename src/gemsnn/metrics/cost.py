@@ -1,19 +1,18 @@
-"""What learning and inference cost on distributed hardware: messages, spikes, memory and operations.
+"""Cost of learning and inference on distributed hardware: messages, spikes, memory and operations.
 
-Memory and operations have NeuroBench's names and definitions (Yik et al., Nature Communications 2025). The layer that
-these are of takes the spikes of all sources, inputs and neurons, to all neurons, with a weight for each basis:
+Memory and operations have NeuroBench's names and definitions (Yik et al., Nature Communications 2025). The network is
+one layer from the spikes of all sources, inputs and neurons, to all neurons, with one weight per basis:
 
 - ``Footprint``: bytes of weights, self-memory, biases and taps. Compartments share them.
-- ``ParameterCount``: how many numbers are learned; synapses that the graph does not have are none.
-- ``ConnectionSparsity``: share of zeros among the weights from every source to every neuron.
-- ``ActivationSparsity``: share of silence among the steps of the neurons that draw spikes.
-- ``Effective_ACs``: weights that are added up because a source spiked. Inputs spike alike in all compartments, so that
-  theirs are added once. ``Effective_MACs``: multiplications of weights; spikes need none. ``Dense``: all weights,
-  every step.
-- ``MembraneUpdates``: potentials computed, one of each neuron, compartment and step. NeuroBench leaves out those that
-  happen to stay as they were, which after the first spikes of a recording are none.
+- ``ParameterCount``: number of learned values, without synapses that are not in the graph.
+- ``ConnectionSparsity``: fraction of zeros among the weights from every source to every neuron.
+- ``ActivationSparsity``: fraction of silent steps of the neurons that draw spikes.
+- ``Effective_ACs``: weights that are added because a source spiked. Inputs are the same in all compartments and are
+  added once. ``Effective_MACs``: multiplications of weights; spikes need none. ``Dense``: all weights, at every step.
+- ``MembraneUpdates``: potentials computed, one per neuron, compartment and step. NeuroBench excludes potentials that do
+  not change, of which there are none after the first spikes of a recording.
 
-Filters are part of a neuron's dynamics, which NeuroBench does not count among synaptic operations.
+Filters are part of the neuron dynamics, which NeuroBench does not count as synaptic operations.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from gemsnn.rules import Communication, Rule
 
 
 def communication(network: Network, rule: Rule, n_compartments: int) -> Communication:
-    """Communication loads of a step of learning by a rule with K compartments."""
+    """Communication load of a rule with K compartments, per step of learning."""
     return rule.communication(network, whole_number("n_compartments", n_compartments, 1))
 
 
 def hidden_spikes_per_step(hidden: ArrayLike) -> float:
-    """Mean number of hidden spikes a time step, summed over compartments, of (..., T, K, n_hidden) spikes."""
+    """Mean number of hidden spikes per time step, summed over compartments, of (..., T, K, n_hidden) spikes."""
     spikes = np.asarray(hidden)
     if spikes.ndim < 3:
         raise ShapeError(f"hidden has shape {spikes.shape}, but (..., T, K, n_hidden) is needed")
@@ -43,7 +42,7 @@ def hidden_spikes_per_step(hidden: ArrayLike) -> float:
 
 
 class NetworkCost(NamedTuple):
-    """Of a network, whatever runs through it."""
+    """Costs of a network that do not depend on its inputs."""
 
     footprint: int  #: bytes
     parameter_count: int
@@ -69,11 +68,11 @@ def network_cost(network: Network, parameters: Parameters) -> NetworkCost:
 
 
 class StepCost(NamedTuple):
-    """Of each time step of N sequences, (N, T)."""
+    """Costs of each time step of N sequences, (N, T)."""
 
     effective_acs: NDArray[np.int64]
-    spikes: NDArray[np.int64]  #: of the neurons that draw, all compartments together
-    dense: int  #: synaptic operations of a step, if nothing were sparse
+    spikes: NDArray[np.int64]  #: of the neurons that draw, summed over compartments
+    dense: int  #: synaptic operations per step without sparsity
     activations: int  #: neurons that draw times compartments
     membrane_updates: int  #: neurons times compartments
 
@@ -81,7 +80,7 @@ class StepCost(NamedTuple):
 def step_cost(network: Network, inputs: NDArray[Any], spikes: NDArray[Any], drawn: int | None = None) -> StepCost:
     """From (N, T, n_inputs) inputs and (N, T, K, n_neurons) spikes.
 
-    ``drawn``: so many of the neurons draw spikes, the first ones; the others are clamped. Default: all.
+    The first ``drawn`` neurons draw spikes, the others are clamped; default: all draw.
     """
     K, n = spikes.shape[2:]
     active, n_basis = n if drawn is None else drawn, network.synaptic_filter.n_basis

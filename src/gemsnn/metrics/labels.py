@@ -1,4 +1,4 @@
-"""Several labels at once: how often, and how surely, each of them is right."""
+"""Accuracy, of one class per example or of several labels."""
 
 from __future__ import annotations
 
@@ -10,19 +10,29 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.errors import DataError, ShapeError
 
 
-class LabelScores(NamedTuple):
-    """Of N examples and C labels."""
+def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
+    """Fraction of (N,) predictions that equal the (N,) labels."""
+    truth, guess = np.asarray(labels), np.asarray(predicted)
+    if truth.shape != guess.shape or truth.ndim != 1:
+        raise ShapeError(f"labels have shape {truth.shape} and predictions {guess.shape}: both must be (N,)")
+    if not truth.size:
+        raise DataError("there is nothing to measure: labels are empty")
+    return float((truth == guess).mean())
 
-    accuracy: NDArray[np.float64]  #: (C,): share of the examples of which the label is said rightly to hold or not
+
+class LabelScores(NamedTuple):
+    """Scores of C labels on N examples."""
+
+    accuracy: NDArray[np.float64]  #: (C,): fraction of the examples with a correct prediction
     brier: NDArray[np.float64]  #: (C,): mean of (probability - label)^2, 0 to 1
-    log_loss: NDArray[np.float64]  #: (C,): mean of -log of the probability of what is true
-    exact_match: float  #: share of the examples of which all labels are right
+    log_loss: NDArray[np.float64]  #: (C,): mean of -log of the probability of the true value
+    exact_match: float  #: fraction of the examples with all labels correct
 
 
 def label_scores(labels: ArrayLike, probabilities: ArrayLike, predicted: ArrayLike | None = None) -> LabelScores:
     """Scores of (N, C) probabilities that labels hold, against (N, C) labels of 0/1.
 
-    ``predicted`` (N, C) says which are called true; default: those with a probability above 1/2.
+    ``predicted`` (N, C): which labels are predicted to hold; default: those with a probability above 1/2.
     """
     truth, p = np.asarray(labels), np.asarray(probabilities, dtype=np.float64)
     chosen = p > 0.5 if predicted is None else np.asarray(predicted)

@@ -1,4 +1,4 @@
-"""How near spikes come to the spikes that were wanted."""
+"""Distance between spikes and target spikes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def van_rossum_distance(spikes: ArrayLike, targets: ArrayLike, tau: float = 5.0)
     .. math:: D^2 = \frac{1 - a^2}{2} \sum_{t=1}^{\infty} (f_t - g_t)^2, \qquad
               f_t = \sum_{s \le t} a^{t - s} x_s, \qquad a = e^{-1 / \tau},
 
-    where g comes from the target as f does from the spikes x; after the last step both decay in silence. As in
-    continuous time, D = 0 for equal trains, :math:`D^2 = 1/2` for one spike too many or too few, and :math:`D^2 = 1`
-    for a spike that is displaced by many times tau.
+    where g is computed from the target as f is from the spikes x; both decay after the last step. As in continuous
+    time, D = 0 for equal trains, :math:`D^2 = 1/2` for one missing or additional spike, and :math:`D^2 = 1` for a spike
+    that is displaced by many times tau.
 
     Parameters
     ----------

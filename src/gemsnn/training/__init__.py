@@ -1,7 +1,6 @@
 """Training runs: configuration, trainer, checkpoints, run directory."""
 
-from gemsnn.training.answers import Answers
-from gemsnn.training.augmentation import Augmentation
+from gemsnn.training.augmentation import Augmentation, Shift
 from gemsnn.training.calibration import Calibration
 from gemsnn.training.checkpoints import CheckpointWarning
 from gemsnn.training.config import (
@@ -20,13 +19,12 @@ from gemsnn.training.from_model import FromModel
 from gemsnn.training.from_settings import trainer_of
 from gemsnn.training.health import LearningWarning
 from gemsnn.training.live import LiveAnswer, LiveModel
-from gemsnn.training.model import Model, save_model
+from gemsnn.training.model import Answers, Model, save_model
 from gemsnn.training.nothing import NOTHING, LessonsAboutNothing
 from gemsnn.training.pairs import PairData
 from gemsnn.training.partition import Partition
 from gemsnn.training.run import Outcome, RunDirectory, load_model, train
 from gemsnn.training.schedule import Schedule
-from gemsnn.training.shift import Shift
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Trainer
 
 __all__ = [

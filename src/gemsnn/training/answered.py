@@ -1,4 +1,4 @@
-"""The one loop over examples: each is read once, and each way to run the network runs once on it."""
+"""The loop over examples for inference: each is read once, and each kind of run of the network is made once on it."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemsnn.engine import engine_named
-from gemsnn.inference import AnytimePrediction, as_decoder, class_patterns, log_likelihood, recording_key
-from gemsnn.inference.anytime import Readout, read_out
+from gemsnn.inference import AnytimePrediction, class_patterns, log_likelihood, recording_key
 from gemsnn.inference.evidence import Evidence, Fired, hidden_see_visible, run_for
 from gemsnn.inference.likelihood import Mean, averaged
+from gemsnn.inference.prediction import Readout, read_out
 from gemsnn.inference.sequences import AT_ONCE
 from gemsnn.model import Network, Parameters
 from gemsnn.model.spike_list import SpikeList
-from gemsnn.training.certainty import Certainty
-from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 
 BATCH = 64  # examples read at a time
 
 
 class Stopped(Exception):
-    """Somebody asked to stop in the middle of an evaluation."""
+    """A request to stop came during an evaluation."""
 
 
 class Batch(NamedTuple):
     """Examples of equal length, each read once."""
 
     places: NDArray[np.intp]
-    """Where they stand among the indices."""
+    """Their positions among the indices."""
     inputs: NDArray[np.uint8]
     """(n, T, n_inputs)"""
     targets: list[SpikeList | None]
@@ -40,7 +38,7 @@ class Batch(NamedTuple):
 def batches(
     examples: Examples, indices: NDArray[np.intp], n_inputs: int, stop: Callable[[], bool] = lambda: False
 ) -> Iterator[Batch]:
-    """All examples, by groups of equal length."""
+    """All examples, in batches of equal length."""
     lengths = examples.lengths[indices]
     for length in np.unique(lengths):
         group = np.flatnonzero(lengths == length)
@@ -57,7 +55,7 @@ def batches(
 
 
 class Realisations(NamedTuple):
-    """Of the hidden neurons, behind a log-likelihood; and the (N,) classes whose desired spikes it is of."""
+    """Realisations of hidden neurons behind a log-likelihood, and the (N,) classes whose desired spikes it is of."""
 
     number: int
     mean: Mean
@@ -65,26 +63,18 @@ class Realisations(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """Examples of equal length, and what a network says of them."""
+    """Examples of equal length, and a network's answers to them."""
 
     places: NDArray[np.intp]
     inputs: NDArray[np.uint8]
     keys: list[int]
-    """Of the random draws: :func:`gemsnn.inference.recording_key` of each."""
+    """Keys of the random draws: :func:`gemsnn.inference.recording_key` of each."""
     answers: list[list[AnytimePrediction]]
-    """Of each way to read out, to each example."""
+    """Of each readout, to each example."""
     fired: list[Fired]
-    """The spikes behind the answers, of each way to read out."""
+    """The spikes behind the answers of each readout."""
     log_likelihoods: NDArray[np.float64] | None
-    """(n,): where realisations were asked for."""
-
-
-def readouts_of(decoders: Sequence[DecoderSettings], certainty: Certainty | None = None) -> list[Readout]:
-    """With what a model knows of answers that are read out so."""
-    known = [{} if certainty is None else certainty.of(one) for one in decoders]
-    return [
-        Readout(as_decoder(how.kind), how.compartments, **of_one) for how, of_one in zip(decoders, known, strict=True)
-    ]
+    """(n,): if realisations were asked for."""
 
 
 def answered(
@@ -100,8 +90,8 @@ def answered(
 ) -> Iterator[Answered]:
     """Answers after every step to all examples.
 
-    More compartments never change what the first ones do, so that ways to read out that want the same run share one of
-    as many compartments as any of them needs; so do the realisations behind the log-likelihood.
+    Additional compartments never influence the first ones, so readouts of the same kind share one run with the most
+    compartments that any of them needs; so do the realisations behind the log-likelihood.
     """
     running, C = engine_named(engine).running(network, parameters), network.n_visible
     groups = [[i for i, one in enumerate(readouts) if one.decoder.free == free] for free in (False, True)]
@@ -139,14 +129,14 @@ def answered(
 
 
 def _added(evidence: Evidence, total: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
-    """The steps as they are; those of the first compartments are added to a total."""
+    """The steps, unchanged; those of the first compartments are added to ``total``."""
     for step in evidence.steps:
         total += step[:, : total.shape[1]]
         yield step
 
 
 def _in_pieces(batches: Iterable[Batch], width: int) -> Iterator[Batch]:
-    """Batches that are small enough to be run at once, with ``width`` spikes per step of each example."""
+    """Smaller batches with bounded memory, given ``width`` spikes per step of each example."""
     for places, inputs, targets in batches:
         size = max(1, AT_ONCE // max(1, inputs.shape[1] * width))
         for first in range(0, len(places), size):

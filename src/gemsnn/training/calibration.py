@@ -1,7 +1,7 @@
-"""What a model knows of its guarantee: the thresholds, for which decoder they hold, and from which recordings they are.
+"""A model's guarantee: its thresholds, the decoder that they hold for, and the recordings that they were computed from.
 
-Only recordings that the model neither learned from nor was chosen by will do, and the sets have to be judged on others
-again. So the recordings are remembered by their keys, and what was calibrated on is never measured on.
+These recordings must not have been used for training or model selection, and the sets have to be evaluated on yet
+others. So the recordings are remembered by their keys, and evaluations leave them out.
 """
 
 from __future__ import annotations
@@ -16,11 +16,7 @@ from scipy.stats import binomtest
 
 from gemsnn.common.splits import group_share
 from gemsnn.errors import ConfigError, DataError
-from gemsnn.inference import AnytimePrediction, Guarantee, as_decoder, calibrate, recording_key
-from gemsnn.inference.anytime import Readout
-from gemsnn.inference.guarantee import affordable, checkpoints_of
-from gemsnn.model import Network, Parameters
-from gemsnn.training.answered import answered, batches
+from gemsnn.inference import AnytimePrediction, Guarantee, recording_key
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.partition import groups_of
@@ -31,18 +27,18 @@ SplitName = Literal["train", "test"]
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A guarantee and where it comes from.
+    """A guarantee and its origin.
 
     Attributes
     ----------
     guarantee
         Thresholds at checkpoints.
     decoder
-        Whose probabilities they are thresholds of; the promise holds for no other.
+        The decoder whose probabilities are thresholded; the guarantee holds for no other.
     keys
         :func:`gemsnn.inference.recording_key` of the recordings calibrated on, in ascending order.
     about
-        Which data they were from, as JSON values.
+        The data that they come from, as JSON values.
     """
 
     guarantee: Guarantee
@@ -52,7 +48,7 @@ class Calibration:
 
 
 def keys_of(examples: Examples, indices: NDArray[np.intp], n_inputs: int) -> NDArray[np.uint64]:
-    """Keys, in ascending order, of all recordings but silent ones, which are no sign that one was seen before."""
+    """Keys, in ascending order, of all recordings except silent ones, which are all alike."""
     found = []
     for index in indices.tolist():
         spikes = examples.load(index)[0]
@@ -70,28 +66,35 @@ class HeldOut(NamedTuple):
 
 
 def held_out(data: Data | Examples, learned_from: str | None, split: SplitName, share: float, seed: int) -> HeldOut:
-    """A random share of examples, or of a split of data; of examples with groups, whole groups.
+    """A random share of examples, or of a split of data; whole groups if the examples have groups.
 
-    What the model learned from is refused where that is known.
-
-    ``learned_from`` is the fingerprint of the data that the model was trained on, None if it is not known.
+    ``learned_from`` is the fingerprint of the data that the model was trained on, None if unknown; its training
+    examples are refused, and so are other examples of their groups.
     """
     if not 0 < share <= 1:
         raise ConfigError(f"share must lie above 0 and not above 1, got {share!r}")
     name, about = str(getattr(data, "path", "the data")), dict[str, Any]()
+    learned_groups: NDArray[Any] = np.zeros(0)
     if hasattr(data, "train"):
         both = cast(Data, data)
         _refuse_what_was_learned(both, name, learned_from, split)
         about = {"data": both.fingerprint, "split": split}
+        known = groups_of(both.train) if both.fingerprint == learned_from else None
+        learned_groups = learned_groups if known is None else known
         data, name = both.test if split == "test" else both.train, f"{name}: the {split} split"
     if not len(data):
         raise DataError(f"{name} is empty, so there is nothing to calibrate on")
     about |= {"of": len(data)}
     groups = groups_of(data)
     if groups is not None:
-        indices = np.flatnonzero(group_share(groups, share, lambda _, n: shuffled(n, seed, Purpose.CALIBRATE)))
+        # Recordings of a group that the model learned from are not held out, whichever split they are in.
+        others = np.flatnonzero(np.isin(groups, learned_groups, invert=True))
+        if not len(others):
+            raise DataError(f"{name}: the model learned from every group in it; calibrate on other groups")
+        chosen = group_share(groups[others], share, lambda _, n: shuffled(n, seed, Purpose.CALIBRATE))
+        indices = others[chosen]
         return HeldOut(data, indices, {**about, "groups": len(np.unique(groups[indices]))})
-    # A plain random share, not the same of each class: then every recording is as likely to be in it as any other.
+    # A plain random share, not stratified, so that every recording is equally likely to be in it.
     order = shuffled(len(data), seed, Purpose.CALIBRATE)
     indices = np.sort(order[: max(1, round(share * len(data)))])
     return HeldOut(data, indices, about)
@@ -100,55 +103,15 @@ def held_out(data: Data | Examples, learned_from: str | None, split: SplitName, 
 def _refuse_what_was_learned(data: Data, name: str, learned_from: str | None, split: SplitName) -> None:
     if learned_from is not None and data.fingerprint == learned_from and split == "train":
         raise DataError(
-            f"{name}: the model learned from the train split of this file, or was chosen by it, so that it says "
-            "nothing of recordings to come; calibrate on the test split, or on recordings of their own"
+            f"{name}: the model learned from the train split of this file, or was selected on it, so this split "
+            "cannot calibrate it; calibrate on the test split, or on other recordings"
         )
     recorded = getattr(data, "attributes", {}).get("split")
     if learned_from is not None and isinstance(recorded, dict) and recorded.get("of") == learned_from:
         raise DataError(
-            f"{name}: made by splitting anew the file that the model learned from, so that both splits hold recordings "
-            "that it knows; calibrate on the test split of that file, or on recordings of their own"
+            f"{name}: made by splitting anew the file that the model learned from, so both splits contain recordings "
+            "that it learned from; calibrate on the test split of that file, or on other recordings"
         )
-
-
-def calibrated(
-    network: Network,
-    parameters: Parameters,
-    found: HeldOut,
-    decoder: DecoderSettings,
-    alpha: float,
-    checkpoints: int | Sequence[int],
-    n_steps: int,
-    *,
-    seed: int,
-    threads: int,
-    engine: str = "compiled",
-    learned: NDArray[np.uint64] | None = None,
-    **known: Any,
-) -> Calibration:
-    """Thresholds from held-out examples; ``checkpoints`` that are only counted are spread over ``n_steps``.
-
-    ``learned`` are the keys of the recordings that the model knows, if that is known: those are refused.
-    ``known`` is what :meth:`gemsnn.training.Model.knows` of the decoder.
-    """
-    labels = one_class_each(found.examples)[found.indices]
-    steps = checkpoints_of(affordable(checkpoints, alpha, len(labels)), n_steps)
-    answers: list[Any] = [None] * len(labels)
-    keys = np.zeros(len(labels), dtype=np.uint64)
-    readout = Readout(as_decoder(decoder.kind), decoder.compartments, **known)
-    work = batches(found.examples, found.indices, network.n_inputs)
-    for part in answered(network, parameters, work, [readout], seed=seed, threads=threads, engine=engine):
-        keys[part.places] = part.keys
-        for place, answer in zip(part.places, part.answers[0], strict=True):
-            answers[place] = answer
-    same = 0 if learned is None else int(np.isin(keys, learned).sum())
-    if same:
-        raise DataError(
-            f"{same} of the {len(keys)} recordings were learned from, or chose the model, so that they say nothing of "
-            "recordings to come: calibrate on others"
-        )
-    guarantee = calibrate(answers, labels, alpha, steps)
-    return Calibration(guarantee, decoder, np.unique(keys), found.about)
 
 
 def figures_of_sets(
@@ -158,11 +121,11 @@ def figures_of_sets(
     labels: NDArray[np.int64],
     size: int = 1,
 ) -> dict[str, Any]:
-    """What the sets are worth on examples that were not calibrated on, stopped at ``size`` classes; JSON values.
+    """Metrics of the sets, stopped at ``size`` classes, on examples that were not calibrated on; JSON values.
 
-    ``keys`` are those of the recordings that are answered. ``coverage`` is the share of sets that hold the true class
-    when they stop, with its 95 % interval (Clopper and Pearson); ``calibrated_on`` counts the examples left out because
-    they were calibrated on.
+    ``keys`` are those of the answered recordings. ``coverage`` is the fraction of sets that contain the true class when
+    they stop, with its 95 % interval (Clopper and Pearson); ``calibrated_on`` counts the examples left out because they
+    were calibrated on.
     """
     guarantee, kept = calibration.guarantee, np.flatnonzero(~np.isin(keys, calibration.keys))
     result: dict[str, Any] = {
@@ -194,7 +157,7 @@ def figures_of_sets(
 
 
 def one_class_each(examples: Examples) -> NDArray[np.int64]:
-    """(n,) class indices; data that ask for anything else are refused."""
+    """(n,) class indices; other kinds of labels are refused."""
     labels = examples.labels
     if labels is None or np.ndim(labels) != 1:
         raise DataError("sets of classes are for data with one class each, not several labels or spike patterns")

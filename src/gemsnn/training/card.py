@@ -1,4 +1,4 @@
-"""A model card: what a run's model is, what it learned from, how good it is, and what it is not for."""
+"""A model card: what a run's model is, its training data, its metrics and its limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIGURES = (
 
 
 def model_card(model: Model, summary: Mapping[str, Any]) -> str:
-    """Markdown, from the model that the run recommends and the content of ``summary.json``."""
+    """Markdown, from the run's default model and the content of ``summary.json``."""
     record = summary["best"] or summary["final"]
     named = f"{_numbered(len(model.classes), 'class', 'classes')}" if model.classes else "spike patterns"
     parts = [
@@ -65,7 +65,7 @@ def _data(model: Model, summary: Mapping[str, Any]) -> Iterator[str]:
     yield f"- Steps of the training examples: at most {model.n_steps:,}"
     yield f"- Fingerprint: `{summary['data']}`"
     if model.preprocessing is None:
-        yield "- Given as spikes; nothing is known of how they were made\n"
+        yield "- Given as spikes; how they were made is unknown\n"
         return
     choices = model.preprocessing.to_dict()
     yield "- Preprocessing: " + ", ".join(f"{name} {_plain(value)}" for name, value in choices.items()) + "\n"
@@ -74,7 +74,7 @@ def _data(model: Model, summary: Mapping[str, Any]) -> Iterator[str]:
 def _figures(record: Mapping[str, Any]) -> Iterator[str]:
     splits = [split for split in ("validation", "test") if record.get(split)]
     if not splits:
-        yield "No example was kept apart, so nothing is known of how good it is on others.\n"
+        yield "No examples were held out, so its performance on others is unknown.\n"
         return
     yield f"After {record['position']:,} examples:\n"
     yield f"| | {' | '.join(splits)} |"
@@ -88,14 +88,14 @@ def _figures(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _limits(model: Model, record: Mapping[str, Any]) -> Iterator[str]:
     if model.classes and not model.about.get("several_labels"):
-        yield "- It answers every recording with one of its classes, also a recording of none of them."
+        yield "- It answers every recording with one of its classes, even a recording of none of them."
     if record.get("test") or record.get("validation"):
         yield "- The figures hold for recordings like those of the data above: same sensor, same settings, same scenes."
     if record.get("validation") and not record.get("test"):
-        yield "- The validation examples chose the model, so that their figures are a little too good."
+        yield "- The model was selected on the validation examples, so their figures are slightly optimistic."
     if model.calibration is None and model.classes:
-        yield "- No guarantee is given: `gemsnn calibrate` makes sets of classes that have one."
-    yield "- Weigh what a wrong answer costs before anything depends on it.\n"
+        yield "- It has no guarantee: `gemsnn calibrate` makes sets of classes that have one."
+    yield "- Consider the cost of wrong answers before relying on it.\n"
 
 
 def _numbered(n: int, one: str, many: str | None = None) -> str:
@@ -103,6 +103,6 @@ def _numbered(n: int, one: str, many: str | None = None) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Without what Markdown would take for its own."""
+    """With Markdown's special characters escaped."""
     text: str = ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~" else letter for letter in text.replace("\n", " "))

@@ -1,4 +1,4 @@
-"""Checkpoints: where a killed run goes on. The last two are kept, in case the newest is damaged."""
+"""Checkpoints: states that a run resumes from. The last two are kept, in case the newest is damaged."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Checkpoints:
         self.directory = directory
 
     def paths(self) -> list[Path]:
-        """Newest first; a file of any other name is not ours, and is never touched."""
+        """Newest first; files with other names are ignored."""
         return sorted(
             (path for path in self.directory.glob("*.safetensors") if _NAME.fullmatch(path.name)), reverse=True
         )
@@ -66,9 +66,9 @@ class Checkpoints:
             old.unlink()
 
     def read_newest(self) -> Checkpoint:
-        """The newest checkpoint that is whole; damaged ones are put aside with a warning.
+        """The newest undamaged checkpoint; damaged ones are renamed, with a warning.
 
-        If none is whole nothing is touched, and the error says what was found.
+        If all are damaged, nothing is changed, and the error lists them.
         """
         damaged: list[tuple[Path, DamagedFileError]] = []
         for path in self.paths():
@@ -79,7 +79,7 @@ class Checkpoints:
                 continue
             for bad, problem in damaged:
                 bad.rename(bad.with_name(bad.name + ".damaged"))
-                warnings.warn(f"{problem}. Going on from {path.name}, the one before", CheckpointWarning, stacklevel=2)
+                warnings.warn(f"{problem}. Resuming from {path.name}, the one before", CheckpointWarning, stacklevel=2)
             if damaged:
                 sync_directory(self.directory)
             remove_partial_files(self.directory)
@@ -116,7 +116,7 @@ def _read(path: Path) -> Checkpoint:
 
 
 def _tensors(state: TrainingState) -> dict[str, NDArray[Any]]:
-    """All arrays of a state, by the names they have in the file."""
+    """All arrays of a state, by their names in the file."""
     tensors = _named("parameters", state.parameters)
     if state.weight_sum is not None:
         tensors |= _named("weight_sum", state.weight_sum)

@@ -1,4 +1,4 @@
-"""Runs side by side: what was set differently, what came of it, and how they got there."""
+"""Comparison of runs: settings that differ, results, and learning curves."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gemsnn.common.words import counted
 from gemsnn.errors import ConfigError, DataError, GemsnnError
 from gemsnn.plot.curves import TITLES
 from gemsnn.plot.panels import Panel, in_page
-from gemsnn.training.choice import better, criterion
 from gemsnn.training.config import fields_of, read_config
+from gemsnn.training.evaluations import better, criterion
 from gemsnn.training.run import RunDirectory
 from gemsnn.training.trainer import Record
 
 FIGURES = ("accuracy", "ece", "nll", "brier", "log_likelihood", "van_rossum")
 HIGHER_IS_BETTER = ("accuracy", "log_likelihood", "position")
 NOT_COMPARED = ("threads", "checkpoint_seconds")
-MOST_LINES = 8  # of curves that can be told apart
+MOST_LINES = 8  # curves that can be distinguished in a plot
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A run, or what is wrong with it."""
+    """A run, or why it cannot be read."""
 
     name: str
     status: str
@@ -40,7 +40,7 @@ class ComparedRun:
 
     @property
     def record(self) -> Record | None:
-        """The evaluation that counts: the best by validation, or the last one where none was held out."""
+        """The best evaluation by validation, or the last one if no examples were held out."""
         by = criterion(self.settings.get("select_by"), self.settings.get("patience"))
         best: Record | None = None
         for record in self.history:
@@ -49,43 +49,43 @@ class ComparedRun:
         return best or (self.history[-1] if self.history else None)
 
     def figure(self, metric: str, split: str) -> float | None:
-        """A figure of :attr:`record`; None if there is none."""
+        """A metric of :attr:`record`, if it has it."""
         figures = (self.record or {}).get(split) or {}
         value = figures.get(metric)
         return None if value is None else float(value)
 
     @property
     def position(self) -> int:
-        """Examples learned up to the evaluation that counts."""
+        """Number of examples learned up to :attr:`record`."""
         return int((self.record or {}).get("position", 0))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs in an order, and the settings in which they differ."""
+    """An ordered list of runs, and the settings in which they differ."""
 
     folder: Path
     runs: tuple[ComparedRun, ...]
 
     @property
     def differing(self) -> list[str]:
-        """Settings that are not the same in all runs that can be read."""
+        """Settings that differ between the readable runs."""
         readable = [run.settings for run in self.runs if run.error is None]
         names = {name: None for settings in readable for name in settings if name not in NOT_COMPARED}
         return [name for name in names if len({json.dumps(s.get(name), default=str) for s in readable}) > 1]
 
     @property
     def figures(self) -> list[tuple[str, str]]:
-        """Metrics and splits that any run has."""
+        """Metrics and splits that at least one run has."""
         pairs = [("accuracy", "validation")] + [(metric, "test") for metric in FIGURES]
         if not any(run.figure(metric, "test") is not None for run in self.runs for metric in FIGURES):
             pairs = [(metric, "validation") for metric in FIGURES]
         return [pair for pair in pairs if any(run.figure(*pair) is not None for run in self.runs)]
 
     def sorted_by(self, field: str) -> Comparison:
-        """The same runs, the best first by a figure, or in ascending order by name, status or any setting.
+        """The same runs, sorted by a metric, best first, or by name, status or any setting in ascending order.
 
-        A figure is that of the validation examples where there are any, so that the order is not chosen by the test.
+        Metrics are those of the validation examples if there are any, so that the order does not depend on test data.
         """
         if field == "name":
             return Comparison(self.folder, tuple(sorted(self.runs, key=lambda run: _natural(run.name))))
@@ -105,7 +105,7 @@ class Comparison:
         return Comparison(self.folder, (*there, *(run for run in self.runs if value(run) is None)))
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
-        """Names of columns, and texts for each run."""
+        """Column titles, and the cells of each run."""
         both = {metric for metric, split in self.figures if split == "test"}
         titles = [f"{split} {metric}" if metric in both else metric for metric, split in self.figures]
         head = ["run", "status", "examples", *(title.replace("_", "-") for title in titles), *self.differing]
@@ -118,7 +118,7 @@ class Comparison:
 
 
 def compare(folder: str | Path) -> Comparison:
-    """All runs in a folder and its folders, by name; those that cannot be read say why."""
+    """All runs in a folder and its subfolders, by name, including those that cannot be read."""
     place = Path(folder)
     if not place.is_dir():
         raise DataError(f"{place}: there is no such folder")
@@ -154,7 +154,7 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 _EXPLAINED = (
-    "Figures of the best evaluation by validation; where nothing was held out, of the last one. Settings that all runs "
+    "Metrics of the best evaluation by validation, or of the last one if nothing was held out. Settings that all runs "
     "share are below."
 )
 
@@ -170,7 +170,7 @@ def _shared(comparison: Comparison) -> str:
 
 
 def _run_directories(folder: Path) -> Iterator[Path]:
-    """Every run in a folder, itself included; what is inside of a run is not looked at."""
+    """Every run in a folder, including itself; folders inside a run are not searched."""
     if (folder / "config.toml").is_file() and (folder / "checkpoints").is_dir():
         yield folder
         return
@@ -205,7 +205,7 @@ def _figure(metric: str, value: float | None) -> str:
 
 
 def _natural(name: str) -> tuple[Any, ...]:
-    """So that run-10 comes after run-9."""
+    """Sort key by which run-10 comes after run-9."""
     parts = [""]
     for letter in name:
         if parts[-1] and parts[-1][-1].isdecimal() != letter.isdecimal():

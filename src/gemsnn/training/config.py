@@ -1,6 +1,6 @@
-"""Every setting of a training run, in one place: defaults, allowed ranges, presets, and the TOML file they live in.
+"""All settings of a training run: defaults, allowed ranges, presets, and the TOML file.
 
-The same names are used in Python, in the file and by ``SpikingClassifier``. To change a default, change it here.
+The names are the same in Python, in the file and in ``SpikingClassifier``.
 """
 
 from __future__ import annotations
@@ -59,20 +59,14 @@ class _Settings(BaseModel):
 
 
 def _reader(name: str, part: type[Any], kinds: Mapping[str, type[Any]], default: str) -> BeforeValidator:
-    """Reads a setting that is an object: given as one, or as a table with a kind."""
+    """Validates a setting that is an object, or a table with a kind that describes one."""
     return BeforeValidator(lambda value: value if isinstance(value, part) else from_table(name, value, kinds, default))
 
 
-def rule_table(rule: Rule) -> dict[str, Any]:
-    """A rule as a table with a kind; a rule of one's own goes by the name of its class."""
-    kinds = {kind: name for name, kind in RULES.items()}
-    return {"kind": kinds.get(type(rule), type(rule).__name__), **asdict(rule)}
-
-
-def objective_table(objective: Objective) -> dict[str, Any]:
-    """An objective as a table with a kind; one of one's own goes by the name of its class."""
-    kinds = {kind: name for name, kind in OBJECTIVES.items()}
-    return {"kind": kinds.get(type(objective), type(objective).__name__), **asdict(objective)}
+def rule_table(part: Rule | Objective) -> dict[str, Any]:
+    """A rule or an objective as a table with a kind; an unregistered one has the name of its class."""
+    kinds = {kind: name for name, kind in (*RULES.items(), *OBJECTIVES.items())}
+    return {"kind": kinds.get(type(part), type(part).__name__), **asdict(part)}
 
 
 _as_table = PlainSerializer(lambda part: part.settings())
@@ -81,14 +75,12 @@ SomaticFilter = Annotated[InstanceOf[Filter], _reader("somatic_filter", Filter, 
 GraphSetting = Annotated[InstanceOf[Graph], _reader("topology", Graph, TOPOLOGIES, "fully-connected"), _as_table]
 RuleSetting = Annotated[InstanceOf[Rule], _reader("rule", Rule, RULES, "feedback"), PlainSerializer(rule_table)]
 ObjectiveSetting = Annotated[
-    InstanceOf[Objective],
-    _reader("objective", Objective, OBJECTIVES, "likelihood"),
-    PlainSerializer(objective_table),
+    InstanceOf[Objective], _reader("objective", Objective, OBJECTIVES, "likelihood"), PlainSerializer(rule_table)
 ]
 
 
 def _decoder(value: Any) -> Any:
-    """The name of a listed decoder, or a decoder of the user's own."""
+    """The name of a registered decoder, or a decoder object."""
     return value if as_decoder(value) is value else str(value)
 
 
@@ -103,7 +95,7 @@ Count = Annotated[int, Field(ge=1, le=10**15)]
 Initial = Annotated[float, Field(ge=-LARGEST_INITIAL, le=LARGEST_INITIAL)]
 Side = Annotated[int, Field(ge=1, le=1 << 15)]
 ClassWeight = dict[str, float] | str | None
-"""``"balanced"``, or a factor by the name of the class."""
+"""``"balanced"``, or factors by class name."""
 
 
 def _class_weight(value: Any) -> ClassWeight:
@@ -118,7 +110,7 @@ def _class_weight(value: Any) -> ClassWeight:
 
 
 class DecoderSettings(_Settings):
-    """A way to read a class out of the network."""
+    """How a class is read out of the network."""
 
     kind: DecoderSetting = "vote"
     """vote: majority over compartments; likelihood: the model's own posterior; per-step: averaged over time."""
@@ -127,19 +119,19 @@ class DecoderSettings(_Settings):
 
     @property
     def name(self) -> str:
-        """Of the decoder."""
+        """The decoder's name."""
         return decoder_name(self.kind)
 
 
 class SettingsGroup(_Settings):
-    """Settings that :class:`gemsnn.SpikingClassifier` takes together.
+    """A group of settings that is one argument of :class:`gemsnn.SpikingClassifier`.
 
-    Calling it gives a copy with changes: ``ScheduleSettings()(epochs=5)``.
+    Calling an instance returns a changed copy: ``ScheduleSettings()(epochs=5)``.
     """
 
     @classmethod
     def of_preset(cls, preset: str) -> Self:
-        """What a preset makes of them."""
+        """The values of a preset."""
         values = preset_values(preset)
         return cls(**{name: values[name] for name in cls.model_fields if name in values})
 
@@ -153,25 +145,25 @@ class NetworkSettings(SettingsGroup):
     """How the network is built, and where it starts."""
 
     topology: GraphSetting = FullyConnected()
-    """How they are connected: fully-connected, layers (with sizes), random (with density), or a graph file."""
+    """How neurons are connected: fully-connected, layers (with sizes), random (with density), or a graph file."""
     grid: tuple[Side, Side] | None = None
-    """Rows and columns that the inputs lie on, for shift; not given: those of the prepared file, none for arrays."""
+    """Rows and columns of the inputs, for shift; default: those of the prepared file, none for arrays."""
     readout: Readout | None = None
-    """bernoulli, or winner-take-all (one visible neuron spikes a step); not given: the latter for classes only."""
+    """bernoulli, or winner-take-all (one visible neuron spikes per step); default: the latter for classes only."""
     synaptic_filter: SynapticFilter = Exponential(time_constants=(2.0, 10.0, 80.0), duration=80)
-    """How synapses remember spikes."""
+    """Filter of the synapses."""
     somatic_filter: SomaticFilter = RaisedCosine()
-    """How neurons remember their own spikes."""
+    """Filter of the neurons' self-memory."""
     visible_memory: bool = False
-    """Whether the read-out neurons remember their own spikes; without, their somatic weights stay 0."""
+    """Whether readout neurons have self-memory; otherwise their somatic weights stay 0."""
     hidden_bias: Initial = -2.0
-    """Initial bias of the hidden neurons: -2 makes them fire in about one step of eight."""
+    """Initial bias of the hidden neurons; with -2 they spike in about one step of eight."""
     visible_bias: Initial = 0.0
-    """Initial bias of the read-out neurons."""
+    """Initial bias of the readout neurons."""
     weight_scale: float = Field(default=0.1, ge=0, le=LARGEST_INITIAL)
-    """Spread of the initial potentials that the synapses cause."""
+    """Standard deviation of the initial potentials due to synapses."""
     initial_uniform: float | None = Field(default=None, ge=0)
-    """Draw all initial weights and biases from - to + this instead, as the paper's first author does in public code."""
+    """Draw all initial weights and biases uniformly from - to + this instead, as public code of the paper's author."""
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of the weights."""
 
@@ -180,33 +172,33 @@ class ScheduleSettings(SettingsGroup):
     """How long and in which steps a network learns, and which model is kept."""
 
     epochs: int | None = Field(default=None, ge=1, le=10**9)
-    """Passes over the training examples; not given: 500 / sqrt(examples), at least 16: 50 for 100, 22 for 500."""
+    """Passes over the training examples; default: 500 / sqrt(examples), at least 16: 50 for 100, 22 for 500."""
     batch_size: int = Field(default=1, ge=1, le=1024)
-    """Examples learned from the same weights, their changes added; 1: one after the other, as in the paper."""
+    """Examples learned from the same weights, with their changes added; 1: online learning, as in the paper."""
     max_time_samples: Count | None = None
-    """Stop after the example that reaches so many time steps, if that comes before the last epoch's end."""
+    """Stop after the example that reaches this number of time steps, if that is before the end of the last epoch."""
     learning_rate_schedule: Decay = "cosine"
-    """How the step size falls from the rule's to learning_rate_floor over the run."""
+    """How the learning rate decreases over the run, from the rule's to learning_rate_floor times the rule's."""
     learning_rate_floor: float = Field(default=0.0, ge=0, le=1)
-    """Share of the rule's step size that is left at the end of a linear or cosine schedule."""
+    """Fraction of the rule's learning rate at the end of a linear or cosine schedule."""
     average_last: float = Field(default=0.2, ge=0, le=1)
-    """Share of the run, at its end, whose weights are averaged to give the model; 0 takes the last weights."""
+    """Final fraction of the run over which weights are averaged for the model; 0: the last weights."""
     mean_free: bool = True
-    """Whether it learns from the traces of its inputs less their means (gemsnn.TraceMeans)."""
+    """Whether the means of input traces are subtracted while learning (gemsnn.TraceMeans)."""
     shift: int | None = Field(default=None, ge=0, le=1 << 15)
-    """Pixels by which examples move at most, each time they are learned; not given: 2 on grids of 16 x 16 or more."""
+    """Maximum random shift of examples in pixels while learning; default: 2 on grids of 16 x 16 or more."""
     nothing_share: float | None = Field(default=None, ge=0, le=1)
-    """Share of examples followed by a lesson about nothing (noise, silence); not given: a quarter for classes."""
+    """Fraction of examples followed by a lesson about nothing (noise, silence); default: a quarter for classes."""
     validation_fraction: float = Field(default=0.1, ge=0, lt=1)
-    """Share of each class's training examples held out for validation; 0 holds out none."""
+    """Fraction of the training examples of each class held out for validation; 0: none."""
     eval_every: Count | None = None
-    """Time steps between evaluations; not given: once an epoch, 20 times at most. There is always one at the end."""
+    """Time steps between evaluations; default: once per epoch, at most 20 times. The last is always at the end."""
     select_by: Criterion | None = None
-    """What makes a model the best; not given, nor patience: accuracy, or the last, with under 50 held-out examples."""
+    """Metric that selects the best model; default: accuracy; the last model if fewer than 50 examples are held out."""
     patience: Annotated[int, Field(ge=0, le=10**18)] | None = None
-    """Stop after so many evaluations without a better one, 0: never; not given: a third, if validation is not small."""
+    """Evaluations without improvement before stopping, 0: never; default: a third, if 50 examples are held out."""
     calibrate: bool = True
-    """Whether held-out examples, at the end, calibrate its probabilities and tell how usual a recording is."""
+    """Whether to calibrate probabilities and p-values on held-out examples at the end of training."""
 
 
 class TrainingConfig(ScheduleSettings, NetworkSettings):
@@ -225,45 +217,45 @@ class TrainingConfig(ScheduleSettings, NetworkSettings):
     """
 
     merge_polarities: bool = False
-    """Whether a pixel's ON and OFF events are one input, as in the paper, where the data are recordings."""
+    """Whether ON and OFF events of a pixel are one input, as in the paper, if the data are recordings."""
     n_hidden: int = Field(default=200, ge=0, le=100_000)
-    """Hidden neurons."""
+    """Number of hidden neurons."""
     n_compartments: Compartments = 1
     """Compartments K while learning."""
     rule: RuleSetting = Feedback()
-    """How it learns: one of gemsnn.rules.RULES by its kind, and its settings; learning_rate none: from the data."""
+    """Learning rule: one of gemsnn.rules.RULES by its kind, and its settings; learning_rate none: from the data."""
     objective: ObjectiveSetting = Likelihood()
-    """What the network learns for, after a first part for likelihood: one of gemsnn.objectives.OBJECTIVES, by kind."""
+    """Objective of learning, after a first part for likelihood: one of gemsnn.objectives.OBJECTIVES by its kind."""
     likelihood_first: float = Field(default=0.33, ge=0, le=1)
-    """Share of the run that is learned for likelihood, before another objective takes over."""
+    """Fraction of the run that is learned for likelihood before another objective."""
     objective_rule: RuleSetting | None = None
-    """How the network learns for another objective than likelihood; not given: by rule."""
+    """Learning rule for an objective other than likelihood; default: as rule."""
     class_weight: Annotated[ClassWeight, BeforeValidator(_class_weight)] = None
-    """Factor on the step size for examples of a class, a table by its name; or balanced, so that rare classes count."""
+    """Factors on the step size by class name; or balanced, so that all classes have the same total weight."""
     eval_at: tuple[Count, ...] = ()
-    """Time steps after which to evaluate, in place of eval_every. There is always one at the end."""
+    """Time steps after which to evaluate, in place of eval_every. The last is always at the end."""
     validation_limit: Count | None = None
-    """Evaluate on at most so many validation examples."""
+    """Maximum number of validation examples."""
     background: str | None = None
-    """Folder of recordings of nothing in particular: half of the lessons about nothing are pieces of them."""
+    """Folder of recordings of the background: half of the lessons about nothing are pieces of them."""
     test_limit: int | None = Field(default=None, ge=0, le=10**15)
-    """Evaluate on at most so many test examples while training; 0 for none."""
+    """Maximum number of test examples that are evaluated on while training; 0: none."""
     decoder: DecoderSetting = "per-step"
     """vote: majority over compartments, as in the paper; likelihood: the model's own posterior; per-step: averaged."""
     inference_compartments: Compartments | None = None
-    """Compartments at inference; not given: as while learning."""
+    """Compartments at inference; default: the same as while learning."""
     likelihood_samples: Compartments = 20
-    """Realisations behind every log-likelihood."""
+    """Number of realisations per log-likelihood estimate."""
     likelihood_mean: Literal["probability", "log-probability"] = "probability"
     """What is averaged over them: the probability, which estimates the log-likelihood, or its log, a lower bound."""
     n_bins: int = Field(default=10, ge=1, le=1000)
     """Bins of the calibration error."""
     extra_decoders: tuple[DecoderSettings, ...] = ()
-    """Further ways to read out, evaluated beside the main one."""
+    """Further decoders to evaluate."""
     seed: int = Field(default=0, ge=0, lt=1 << 63)
-    """Decides initial weights, hold-out, order of the examples, and every spike."""
+    """Determines initial weights, held-out examples, order of the examples, and every spike."""
     threads: int | None = Field(default=None, ge=1, le=1024)
-    """Threads that share out the examples of a batch; not given: all processors. The results do not depend on it."""
+    """Threads for the examples of a batch; default: one per processor. The results do not depend on it."""
     checkpoint_seconds: float = Field(default=30.0, ge=0, le=1e9)
     """Seconds of learning between checkpoints; 0: after every example. The results do not depend on it."""
 
@@ -282,16 +274,16 @@ class TrainingConfig(ScheduleSettings, NetworkSettings):
 
     @classmethod
     def make(cls, /, preset: str | None = None, **settings: Any) -> TrainingConfig:
-        """From a preset's values (the defaults, if None) and changes to them.
+        """A preset (the defaults, if None) with changes.
 
-        A table with a kind may name only what changes: ``rule={"learning_rate": 1e-3}``; so may a name with a dot:
-        ``**{"rule.learning_rate": 1e-3}``.
+        A table with a kind may contain only what changes: ``rule={"learning_rate": 1e-3}``. A name with a dot has the
+        same effect: ``**{"rule.learning_rate": 1e-3}``.
         """
         return cls.of(preset, settings)
 
     @classmethod
     def of(cls, preset: str | None, settings: Mapping[str, Any]) -> TrainingConfig:
-        """:meth:`make`, for names that come from outside."""
+        """The same as :meth:`make`, from a mapping with any names."""
         values = preset_values(preset)
         for name, change in _tables(settings).items():
             base = values.get(name, _default_table(name))
@@ -319,10 +311,10 @@ class TrainingConfig(ScheduleSettings, NetworkSettings):
         return DecoderSettings(kind=self.decoder, compartments=self.inference_compartments or self.n_compartments)
 
     def network(self, n_inputs: int, n_visible: int, of_classes: bool = True) -> Network:
-        """``of_classes``: exactly one of the visible neurons is right, and its class is not given otherwise."""
+        """The network for data of this size; ``of_classes`` if each example has exactly one class."""
         n_hidden = self.topology.count_hidden(self.n_hidden)
         weights = (n_hidden + n_visible) * (n_inputs + n_hidden + n_visible) * self.synaptic_filter.n_basis
-        # Initial weights are drawn, learned ones copied, summed up and saved, in part in double precision.
+        # Initial, learned, averaged and saved weights, some of them in double precision.
         memory.require(
             BYTES_PER_WEIGHT[self.dtype] * weights, f"n_hidden = {n_hidden}: a network of {weights:,} weights"
         )
@@ -342,7 +334,7 @@ class TrainingConfig(ScheduleSettings, NetworkSettings):
 
     @property
     def schedule(self) -> Schedule:
-        """How long a run trains, in which steps."""
+        """The schedule of the run."""
         return Schedule(
             self.epochs,
             self.batch_size,
@@ -355,16 +347,16 @@ class TrainingConfig(ScheduleSettings, NetworkSettings):
     # ---- identity
 
     def identity(self) -> dict[str, Any]:
-        """The settings that decide the results, as JSON values: all but those of the machine, and where files are."""
+        """The settings that determine the results, as JSON values: all but those of the machine and paths."""
         return self.model_dump(mode="json", exclude={"threads", "checkpoint_seconds", "background"})
 
 
 BYTES_PER_WEIGHT = {"float32": 40, "float64": 64}
-"""Of a training run, at its peak."""
+"""Peak memory of a training run."""
 
 
 def checked_decoder(decoder: str | Decoder, compartments: int) -> DecoderSettings:
-    """A decoder from a user's values; impossible ones are a ``ConfigError``."""
+    """Validated decoder settings; invalid values are a ``ConfigError``."""
     try:
         return DecoderSettings.model_validate({"kind": decoder, "compartments": compartments})
     except ValidationError as error:
@@ -372,7 +364,7 @@ def checked_decoder(decoder: str | Decoder, compartments: int) -> DecoderSetting
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    # Section 4 of the paper; where it is silent (initial weights, when to stop), the defaults above.
+    # Section 4 of the paper; what it does not specify (initial weights, when to stop) is as in the defaults above.
     "paper": {
         "merge_polarities": True,
         "n_hidden": 200,
@@ -408,11 +400,11 @@ MOVED = {
     "feedback": 'is a rule since version 0.2: rule.kind = "feedback" with rule.gain, or another kind for none',
     "extra_readouts": "is called extra_decoders since version 0.2",
 }
-"""Settings of version 0.1 that have another place now."""
+"""Settings of version 0.1 that have been moved."""
 
 
 def _tables(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with ``table.field`` gathered into tables."""
+    """Settings named ``table.field``, gathered into tables."""
     gathered: dict[str, Any] = {}
     for name, value in settings.items():
         table, dot, field = name.partition(".")
@@ -421,17 +413,15 @@ def _tables(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _default_table(name: str) -> Any:
-    """The default of a setting that is a table with a kind; None for the others."""
+    """The default of a setting that is a table with a kind; None for other settings."""
     default = TrainingConfig.model_fields[name].default if name in TrainingConfig.model_fields else None
-    if isinstance(default, Rule):
+    if isinstance(default, Rule | Objective):
         return rule_table(default)
-    if isinstance(default, Objective):
-        return objective_table(default)
     return default.settings() if isinstance(default, Filter | Graph) else None
 
 
 def preset_values(name: str | None) -> dict[str, Any]:
-    """What a preset sets; nothing for None."""
+    """The settings of a preset; none for None."""
     if name is None:
         return {}
     if not isinstance(name, str) or name not in PRESETS:
@@ -440,12 +430,12 @@ def preset_values(name: str | None) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two configurations' :meth:`~TrainingConfig.identity`, one text a field.
+    """The differences between two :meth:`~TrainingConfig.identity`, one text per field.
 
-    A learning rate that is not given now is whatever it was: the data gave it.
+    A learning rate that is not given now counts as unchanged: it was measured on the data.
     """
     missing, old, new = "(not set)", fields_of(before), fields_of(now)
-    if new.get("rule.learning_rate", missing) is None:  # whatever the data gave
+    if new.get("rule.learning_rate", missing) is None:
         new["rule.learning_rate"] = old.get("rule.learning_rate", missing)
     return [
         f"{name} was {json.dumps(old.get(name, missing))} and is now {json.dumps(new.get(name, missing))}"
@@ -455,7 +445,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def fields_of(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Every field by its name, those of tables as ``table.field``."""
+    """Every field by name, fields of tables as ``table.field``."""
     fields: dict[str, Any] = {}
     for name, value in identity.items():
         fields |= (
@@ -468,9 +458,9 @@ def fields_of(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_config(path: str | Path, preset: str | None = None, /, **settings: Any) -> tuple[TrainingConfig, Path | None]:
-    """Settings from a TOML file, and the data file that it names, if it does.
+    """Settings from a TOML file, and the path of the data file in it, if any.
 
-    ``preset`` takes the place of the file's own ``preset``; ``settings`` take the place of the file's values.
+    ``preset`` and ``settings`` take precedence over the file's.
     """
     file = Path(path)
     try:
@@ -495,12 +485,12 @@ def read_config(path: str | Path, preset: str | None = None, /, **settings: Any)
 
 
 def read_from_model(path: str | Path) -> dict[str, Any]:
-    """What a TOML file says of the model to go on from; empty if it names none."""
+    """The table of a TOML file that names the model to start from; empty if there is none."""
     file = Path(path)
     try:
         table = tomllib.loads(read_regular(file).decode()).get(FROM_MODEL)
     except (OSError, ValueError, RecursionError):
-        return {}  # read_config says what is wrong
+        return {}  # read_config reports the error
     if table is None:
         return {}
     kinds: dict[str, type | tuple[type, ...]] = {
@@ -518,15 +508,13 @@ FROM_MODEL = "from_model"
 
 
 def write_config(config: TrainingConfig, data: str | None = None, from_model: Mapping[str, Any] | None = None) -> str:
-    """The settings as TOML, each with its meaning; :func:`read_config` gives them back.
+    """The settings as TOML, each with its meaning, for :func:`read_config`.
 
-    ``from_model`` is what :func:`read_from_model` gives back.
+    ``from_model`` is the table for :func:`read_from_model`.
     """
     lines = ["# Settings of a gemsnn training run; run again with: gemsnn train --config THIS_FILE --out NEW_RUN"]
     if data is not None:
-        lines += [
-            f"data = {_toml_value(data)}" if _is_text(data) else "# the path of the data is no proper text (UTF-8)"
-        ]
+        lines += [f"data = {_toml_value(data)}" if _is_text(data) else "# the path of the data is not valid UTF-8"]
     tables: list[str] = []
     for name, value in config.model_dump().items():
         about = f"  # {TrainingConfig.model_fields[name].description}"
@@ -540,7 +528,7 @@ def write_config(config: TrainingConfig, data: str | None = None, from_model: Ma
         else:
             lines.append(f"{name} = {_toml_value(value)}{about}")
     if from_model and all(_is_text(value) for value in from_model.values() if isinstance(value, str)):
-        tables += ["", f"[{FROM_MODEL}]  # the model that it goes on from", *_toml_lines(dict(from_model))]
+        tables += ["", f"[{FROM_MODEL}]  # the model that the run started from", *_toml_lines(dict(from_model))]
     return "\n".join(lines + tables) + "\n"
 
 
@@ -555,12 +543,12 @@ def _toml_key(name: str) -> str:
 def _toml_value(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_toml_value, value)) + "]"
-    # For strings, booleans and finite numbers JSON is TOML, but for one character.
+    # For strings, booleans and finite numbers JSON is TOML, except for one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _is_text(path: str) -> bool:
-    """Whether a path can be written down: some hold bytes that are no text, which Python marks."""
+    """Whether a path is valid UTF-8."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -569,7 +557,7 @@ def _is_text(path: str) -> bool:
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """``field=value`` from the command line; the value as TOML would read it, or else as a string."""
+    """``field=value`` from the command line; the value is parsed as TOML if possible, otherwise it is a string."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise ConfigError(f"--set {text}: write it as FIELD=VALUE")

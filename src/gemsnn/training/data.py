@@ -1,4 +1,4 @@
-"""What training needs to know of data, so that a prepared file and arrays in memory serve alike."""
+"""The interface of training data, which prepared files and arrays in memory both have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Examples(Protocol):
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """(n,) class indices; or (n, C) of 0/1, where several labels can hold at once; None if targets say it all."""
+        """(n,) class indices; (n, C) of 0/1 if several labels can hold at once; None if there are only targets."""
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -28,7 +28,7 @@ class Examples(Protocol):
     def __len__(self) -> int: ...
 
     def load(self, index: int, /) -> tuple[SpikeList, SpikeList | None]:
-        """The input spikes of an example, and its desired visible spikes where it has some of its own."""
+        """The input spikes of an example, and its desired visible spikes if it has a pattern of its own."""
 
 
 class Data(Protocol):
@@ -63,11 +63,11 @@ class Data(Protocol):
 
 
 class ArrayExamples:
-    """Spikes of 0/1 (uint8 or bool) in memory, (n, T, n_inputs) or a list of (T_i, n_inputs), and what they shall give.
+    """Spikes of 0/1 (uint8 or bool) in memory, (n, T, n_inputs) or a list of (T_i, n_inputs), with labels or targets.
 
-    ``labels`` are (n,) class indices or (n, C) of 0/1; ``targets``, a list or array of (T_i, n_visible), outweigh them.
-    ``weights`` (n,) say how much each example counts while learning: the step size is multiplied by it, and an example
-    of weight 0 is as if it was not there. ``groups`` (n,) say what belongs together: whole groups are held out.
+    ``labels`` are (n,) class indices or (n, C) of 0/1; ``targets``, a list or array of (T_i, n_visible), take
+    precedence. ``weights`` (n,) are factors on the step size; an example of weight 0 is ignored. ``groups`` (n,) are
+    what examples belong to: whole groups are held out.
     """
 
     def __init__(
@@ -86,13 +86,12 @@ class ArrayExamples:
         return len(self.spikes)
 
     def load(self, index: int, /) -> tuple[SpikeList, SpikeList | None]:
-        """The input spikes of an example, and its desired visible spikes where it has some of its own."""
         target = None if self.targets is None else SpikeList.from_array(self.targets[index], "targets")
         return SpikeList.from_array(self.spikes[index], "spikes"), target
 
 
 class ArrayData:
-    """Arrays in memory as training data; ``classes`` are the labels that class indices stand for."""
+    """Arrays in memory as training data; ``classes`` are the labels by class index."""
 
     def __init__(
         self,
@@ -114,7 +113,7 @@ class ArrayData:
 
     @property
     def fingerprint(self) -> str:
-        """Of every example: its length, spikes, label, target and weight."""
+        """Hash of every example: length, spikes, label, target, weight and group."""
         digest = hashlib.sha256(repr((self.classes, self.n_inputs, len(self.train), len(self.test))).encode())
         for part in (self.train, self.test):
             digest.update(b"" if part.groups is None else repr(np.asarray(part.groups).tolist()).encode())
@@ -125,3 +124,22 @@ class ArrayData:
                     packed = b"" if piece is None else np.packbits(np.asarray(piece) != 0).tobytes()
                     digest.update(repr((int(part.lengths[index]), label, len(packed))).encode() + packed)
         return digest.hexdigest()
+
+
+def are_classes(examples: Examples) -> bool:
+    """Whether each example has exactly one class, and no spike pattern of its own."""
+    return examples.labels is not None and examples.labels.ndim == 1 and examples.load(0)[1] is None
+
+
+def desired(
+    labels: NDArray[Any] | None, index: int, own: SpikeList | None, n_steps: int, n_visible: int
+) -> NDArray[np.uint8]:
+    """(T, n_visible) desired spikes of an example with T = ``n_steps``.
+
+    The neurons of its class or labels spike at every step and the others never, unless it has a pattern of its own.
+    """
+    if own is not None:
+        return own.to_array(n_visible).view(np.uint8)
+    assert labels is not None  # an example without a pattern has labels
+    spiking = np.arange(n_visible) == labels[index] if labels.ndim == 1 else labels[index]
+    return np.repeat(np.asarray(spiking, dtype=np.uint8)[None], n_steps, axis=0)

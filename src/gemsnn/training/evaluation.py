@@ -1,13 +1,13 @@
-"""Measuring a network on examples: likelihood, accuracy, calibration, distance from wanted spikes, spikes spent.
+"""Evaluation of a network on examples: likelihood, accuracy, calibration, distance from target spikes, hidden spikes.
 
-What is measured follows from what the examples ask for: one class each (labels (n,)), any number of labels at once
-(labels (n, C) of 0/1), or a spike pattern each (no labels, but targets).
+The metrics depend on the examples: one class each (labels (n,)), any number of labels at once (labels (n, C) of 0/1),
+or a spike pattern each (no labels, but targets).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,15 @@ from gemsnn.inference.evidence import Fired
 from gemsnn.inference.labels import runs_for_labels
 from gemsnn.inference.likelihood import Mean
 from gemsnn.model import Network, Parameters
-from gemsnn.training.answered import Answered, Batch, Realisations, answered, batches, readouts_of
-from gemsnn.training.certainty import Certainty
+from gemsnn.training.answered import Answered, Batch, Realisations, answered, batches
+from gemsnn.training.certainty import Certainty, readouts_of
 from gemsnn.training.config import DecoderSettings
 from gemsnn.training.data import Examples
 
-TAUS = (2.0, 5.0, 20.0)  # steps, of the distances that are compared with those of silence
+TAUS = (2.0, 5.0, 20.0)  # steps: time constants of distances relative to silence
 
 See = Callable[[NDArray[np.uint8], Fired, Answered | None], None]
-"""Is shown (n, T, n_inputs) inputs, the spikes in answer, and the answers where there is one class each."""
+"""Called with (n, T, n_inputs) inputs, the spikes of the run, and the answers if there is one class each."""
 
 
 def evaluate(
@@ -47,48 +47,72 @@ def evaluate(
     each: See | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
-    """Measure on some examples, which may differ in length; returns JSON values.
+    """Evaluate on some examples, whose lengths may differ; returns JSON values.
 
-    The first decoder's figures stand beside the log-likelihood; those of the others in the list ``extra_decoders``.
-    ``certainty`` is that of a model, whose probabilities are then calibrated as its answers are. ``each`` is shown all
-    examples, some at a time, with the spikes that answer them as the first decoder reads out.
+    The metrics of the first decoder are at the top level, those of the others in the list ``extra_decoders``.
+    ``certainty`` calibrates the probabilities as in a model's answers. ``each`` is called with all examples, a batch at
+    a time, and the spikes of the first decoder's run.
 
     Spike-pattern targets need no decoder: the compartments of the first one run freely, and ``van_rossum`` is the mean
     distance of their visible spikes from the targets, with a time constant of ``tau`` steps. ``over_silence`` is the
-    sum of squared distances over that of silence, by time constant: below 1 the spikes are worth more than none.
+    sum of squared distances divided by that of silence, by time constant: below 1, the spikes are better than none.
     """
     options: dict[str, Any] = {"seed": seed, "threads": threads, "engine": engine}
     work = batches(examples, indices, network.n_inputs, stop)
-    see: See = each or (lambda *_: None)
     samples = {"n_samples": likelihood_samples, "mean": likelihood_mean, "example": None, **options}
+    task = _Task(network, parameters, len(indices), work, decoders, samples, n_bins, options, each or (lambda *_: None))
     if examples.labels is None:
-        K = decoders[0].compartments
-        return _of_spike_patterns(network, parameters, len(indices), work, K, samples, tau, options, see)
+        return _of_spike_patterns(task, tau)
     labels = examples.labels[indices]
     if labels.ndim == 1:
-        found = [(np.zeros(len(labels), np.int64), np.zeros((len(labels), network.n_visible)), np.zeros(len(labels)))]
-        found += [tuple(map(np.copy, found[0])) for _ in decoders[1:]]  # type: ignore[misc]
-        log_likelihoods, readouts = np.zeros(len(labels)), readouts_of(decoders, certainty)
         realisations = Realisations(likelihood_samples, likelihood_mean, labels)
-        for part in answered(network, parameters, work, readouts, realisations=realisations, **options):
-            log_likelihoods[part.places] = part.log_likelihoods
-            for (classes, probabilities, spikes), answers in zip(found, part.answers, strict=True):
-                classes[part.places] = [one.classes[-1] for one in answers]
-                probabilities[part.places] = [one.probabilities[-1] for one in answers]
-                spikes[part.places] = [one.hidden_spikes.mean() for one in answers]
-            see(part.inputs, part.fired[0], part)
-        main, *extra = [
-            _class_figures(how, labels, *of_one, n_bins) for how, of_one in zip(decoders, found, strict=True)
-        ]
+        log_likelihoods, (main, *extra) = _of_classes(task, labels, realisations, certainty)
     else:
-        log_likelihoods, (main, *extra) = _of_several_labels(
-            network, parameters, work, labels, decoders, samples, n_bins, options, see
-        )
+        log_likelihoods, (main, *extra) = _of_several_labels(task, labels)
     result = {"examples": len(labels), "log_likelihood": float(log_likelihoods.mean()), **main}
     return {**result, "extra_decoders": extra} if extra else result
 
 
+class _Task(NamedTuple):
+    """What is evaluated, and how."""
+
+    network: Network
+    parameters: Parameters
+    n: int
+    """Number of examples."""
+    work: Iterator[Batch]
+    decoders: Sequence[DecoderSettings]
+    samples: dict[str, Any]
+    """Options of log-likelihoods."""
+    n_bins: int
+    options: dict[str, Any]
+    """Options of all runs."""
+    see: See
+
+
+Measured = tuple[NDArray[np.float64], list[dict[str, Any]]]
+"""(n,) log-likelihoods, and the metrics of each decoder."""
+
+
 # ---- one class each --------------------------------------------------------------------------------------------------
+
+
+def _of_classes(
+    task: _Task, labels: NDArray[np.int64], realisations: Realisations, certainty: Certainty | None
+) -> Measured:
+    n, C, decoders = task.n, task.network.n_visible, task.decoders
+    found = [(np.zeros(n, np.int64), np.zeros((n, C)), np.zeros(n)) for _ in decoders]
+    log_likelihoods, readouts = np.zeros(n), readouts_of(decoders, certainty)
+    for part in answered(task.network, task.parameters, task.work, readouts, realisations=realisations, **task.options):
+        log_likelihoods[part.places] = part.log_likelihoods
+        for (classes, probabilities, spikes), answers in zip(found, part.answers, strict=True):
+            classes[part.places] = [one.classes[-1] for one in answers]
+            probabilities[part.places] = [one.probabilities[-1] for one in answers]
+            spikes[part.places] = [one.hidden_spikes.mean() for one in answers]
+        task.see(part.inputs, part.fired[0], part)
+    return log_likelihoods, [
+        _class_figures(decoder, labels, *of_one, task.n_bins) for decoder, of_one in zip(decoders, found, strict=True)
+    ]
 
 
 def _class_figures(
@@ -99,7 +123,7 @@ def _class_figures(
     spikes: NDArray[np.float64],
     n_bins: int,
 ) -> dict[str, Any]:
-    """Figures of a way to read out, from (n,) answers, (n, C) probabilities and (n,) hidden spikes per step."""
+    """Metrics of a decoder, from (n,) answers, (n, C) probabilities and (n,) hidden spikes per step."""
     table = metrics.reliability(labels, probabilities, n_bins, predicted=classes)
     return {
         "decoder": settings.name,
@@ -117,33 +141,23 @@ def _class_figures(
 # ---- several labels at once ------------------------------------------------------------------------------------------
 
 
-def _of_several_labels(
-    network: Network,
-    parameters: Parameters,
-    batches: Iterable[Batch],
-    labels: NDArray[Any],
-    decoders: Sequence[DecoderSettings],
-    samples: dict[str, Any],
-    n_bins: int,
-    options: dict[str, Any],
-    see: See,
-) -> tuple[NDArray[np.float64], list[dict[str, Any]]]:
-    N = len(labels)
-    estimates = np.zeros(N)
-    found = [(np.zeros(labels.shape, bool), np.zeros(labels.shape), np.zeros(N)) for _ in decoders]
-    for places, batch, _ in batches:
+def _of_several_labels(task: _Task, labels: NDArray[Any]) -> Measured:
+    run = task.network, task.parameters
+    estimates = np.zeros(task.n)
+    found = [(np.zeros(labels.shape, bool), np.zeros(labels.shape), np.zeros(task.n)) for _ in task.decoders]
+    for places, batch, _ in task.work:
         wanted = np.repeat(labels[places][:, None, :], batch.shape[1], axis=1)
-        estimates[places] = log_likelihood(network, parameters, batch, wanted, **samples)
-        for settings, of_decoder in zip(decoders, found, strict=True):
-            how = settings.compartments, settings.kind
-            for within, answers, fired in runs_for_labels(network, parameters, batch, *how, **options):
+        estimates[places] = log_likelihood(*run, batch, wanted, **task.samples)
+        for decoder, of_decoder in zip(task.decoders, found, strict=True):
+            pieces = runs_for_labels(*run, batch, decoder.compartments, decoder.kind, **task.options)
+            for within, answers, fired in pieces:
                 for kept, new in zip(of_decoder, answers, strict=True):
                     kept[places[within]] = new
-                if settings is decoders[0]:
-                    see(batch[within], fired, None)
+                if decoder is task.decoders[0]:
+                    task.see(batch[within], fired, None)
     return estimates, [
-        _label_figures(settings, labels, *of_decoder, n_bins)
-        for settings, of_decoder in zip(decoders, found, strict=True)
+        _label_figures(decoder, labels, *of_decoder, task.n_bins)
+        for decoder, of_decoder in zip(task.decoders, found, strict=True)
     ]
 
 
@@ -155,11 +169,11 @@ def _label_figures(
     spikes: NDArray[np.float64],
     n_bins: int,
 ) -> dict[str, Any]:
-    """Means over the labels; to the calibration error each label of each example is a question, no or yes."""
+    """Means over the labels; for the calibration error, each label of each example is one binary answer."""
     scores = metrics.label_scores(labels, probabilities, chosen)
     both = np.stack([1 - probabilities, probabilities], axis=-1).reshape(-1, 2)
-    truth, said = labels.reshape(-1).astype(np.int64), chosen.reshape(-1).astype(np.int64)
-    table = metrics.reliability(truth, both, n_bins, predicted=said)
+    truth, predicted = (values.reshape(-1).astype(np.int64) for values in (labels, chosen))
+    table = metrics.reliability(truth, both, n_bins, predicted=predicted)
     return {
         "decoder": settings.name,
         "compartments": settings.compartments,
@@ -194,34 +208,25 @@ def _without_nan(values: NDArray[np.float64]) -> list[float | None]:
 # ---- a spike pattern each --------------------------------------------------------------------------------------------
 
 
-def _of_spike_patterns(
-    network: Network,
-    parameters: Parameters,
-    N: int,
-    batches: Iterable[Batch],
-    K: int,
-    samples: dict[str, Any],
-    tau: float,
-    options: dict[str, Any],
-    see: See,
-) -> dict[str, Any]:
-    estimates, distances, spent, fired, wished = (np.zeros(N) for _ in range(5))
+def _of_spike_patterns(task: _Task, tau: float) -> dict[str, Any]:
+    network, parameters, K = task.network, task.parameters, task.decoders[0].compartments
+    estimates, distances, spent, fired, wished = (np.zeros(task.n) for _ in range(5))
     squared, silent = np.zeros(len(TAUS)), np.zeros(len(TAUS))
-    for places, batch, targets in batches:
+    for places, batch, targets in task.work:
         wanted = np.stack([target.to_array(network.n_visible) for target in targets if target is not None])
-        estimates[places] = log_likelihood(network, parameters, batch, wanted, **samples)
-        spikes = sample(network, parameters, batch, K, example=None, **options)
+        estimates[places] = log_likelihood(network, parameters, batch, wanted, **task.samples)
+        spikes = sample(network, parameters, batch, K, example=None, **task.options)
         visible = spikes[..., network.n_hidden :].swapaxes(1, 2)  # (n, K, T, n_visible)
         distances[places] = metrics.van_rossum_distance(visible, wanted[:, None], tau).mean(axis=(1, 2))
-        for place, other in enumerate(TAUS):
-            squared[place] += (metrics.van_rossum_distance(visible, wanted[:, None], other) ** 2).mean(axis=1).sum()
-            silent[place] += (metrics.van_rossum_distance(np.zeros_like(wanted), wanted, other) ** 2).sum()
+        for i, other in enumerate(TAUS):
+            squared[i] += (metrics.van_rossum_distance(visible, wanted[:, None], other) ** 2).mean(axis=1).sum()
+            silent[i] += (metrics.van_rossum_distance(np.zeros_like(wanted), wanted, other) ** 2).sum()
         fired[places], wished[places] = visible.sum(axis=3).mean(axis=(1, 2)), wanted.sum(axis=2).mean(axis=1)
         fired_all = Fired((spikes,), network.n_hidden)
         spent[places] = fired_all.hidden_spikes.mean(axis=1)
-        see(batch, fired_all, None)
+        task.see(batch, fired_all, None)
     return {
-        "examples": N,
+        "examples": task.n,
         "log_likelihood": float(estimates.mean()),
         "compartments": K,
         "van_rossum": float(distances.mean()),

@@ -23,7 +23,7 @@ SQUARE, LOW = (3.4, 3.3), (3.4, 2.2)  # inches
 
 
 class Row(NamedTuple):
-    """A figure by name, as text."""
+    """A metric by name, as text."""
 
     name: str
     value: str
@@ -44,15 +44,15 @@ def evaluation_page(
     Parameters
     ----------
     examples
-        What was evaluated on; if it has ``names`` and ``planes``, recordings are shown by them.
+        The evaluated examples; if they have ``names`` and ``planes``, recordings are shown with these.
     figures, answers
-        What :func:`gemsnn.training.appraisal.appraise` gave.
+        As returned by :func:`gemsnn.training.appraisal.appraise`.
     rows
-        The figures as the command shows them.
+        The metrics as the command prints them.
     about
-        ``model`` and ``data``, where they are.
+        Paths of ``model`` and ``data``.
     data
-        The prepared file that the examples are of, if they are.
+        The prepared file of the examples, if any.
     """
     parts = [section("figures", "Figures", table(["figure", "value"], [list(row) for row in rows]))]
     labels = getattr(examples, "labels", None)
@@ -121,15 +121,15 @@ def _classes(model: Model, labels: NDArray[np.int64], found: Prediction) -> str:
     head = ["class", "recordings", "recall, %", "precision, %", "mean confidence, %", "NLL", "most often mistaken for"]
     rows = []
     for c, label in enumerate(model.classes):
-        true, said = labels == c, found.classes == c
-        wrong = np.bincount(found.classes[true & ~said], minlength=len(model.classes))
+        true, predicted = labels == c, found.classes == c
+        wrong = np.bincount(found.classes[true & ~predicted], minlength=len(model.classes))
         of_truth = np.maximum(found.probabilities[true, c], np.finfo(np.float64).tiny)
         rows.append(
             [
                 str(label),
                 str(true.sum()),
                 _percent(found.classes[true] == c),
-                _percent(labels[said] == c),
+                _percent(labels[predicted] == c),
                 _percent(found.confidence[true]),
                 f"{-np.log(of_truth).mean():.3f}" if true.any() else "-",
                 f"{model.classes[int(wrong.argmax())]} ({wrong.max()})" if wrong.any() else "-",
@@ -183,7 +183,7 @@ def _least_certain(model: Model, examples: Any, found: Prediction) -> str:
 
 
 def _example(model: Model, examples: Any, index: int) -> Panel:
-    """A picture where there is a grid, else a raster."""
+    """A picture if there is a grid, otherwise a raster plot."""
     planes = examples.planes(index) if hasattr(examples, "planes") else None
     about = f"Example {index}"
     if planes is None:
@@ -199,7 +199,7 @@ def _example(model: Model, examples: Any, index: int) -> Panel:
 
 
 def _patterns(model: Model, examples: Any, data: Any) -> str:
-    """Desired spikes and samples of the model for a few examples: pictures if they lie on one, else rasters."""
+    """Desired spikes and samples of the model for a few examples: pictures if there is a grid, otherwise rasters."""
     parts = ""
     for index in np.unique(np.linspace(0, len(examples) - 1, PATTERNS).astype(int)).tolist():
         inputs, target = examples.load(index)
@@ -218,7 +218,7 @@ def _patterns(model: Model, examples: Any, data: Any) -> str:
             )
             panels.append(Panel(drawn, f"{examples.names[index]}, {name}", LOW))
         parts += f"<h3>{escape(examples.names[index])}</h3>" + in_page(panels, f"pattern-{index}", small=True)
-    text = "Pictures: blue is given, orange is desired or produced by the model, summed over the recording."
+    text = "Pictures: blue is the input, orange is desired or produced by the model, summed over the recording."
     return section("patterns", "Desired and produced spikes", parts + caption(text))
 
 

@@ -1,18 +1,18 @@
-"""One recording after the other, out of a source that goes on: where they begin and end, and what lies between them.
+"""Splitting a continuous source of events into recordings.
 
 A recording ends
 
-- with the source's mark (None among its events) or its end,
+- with the source's end marker (None among its events) or the end of the source,
 - with the last of the model's steps,
-- when nothing is in sight any more (:class:`gemsnn.inference.sight.Sight`), or no events come for as long,
-- when time jumps back by an eighth of a recording or more: another recording follows without a mark.
+- when nothing is in sight any more (:class:`gemsnn.inference.sight.Sight`), or no events arrive for as long,
+- when time jumps back by an eighth of a recording or more: another recording follows without a marker.
 
-When the stopping rule has enough, or the last step is done, the rest of the recording is passed over: until the mark,
-or until nothing is in sight. A source that never marks an end and always has something in sight is not waited for: a
-quarter of a recording after the last step the next one begins.
+After the stopping rule has stopped, or after the last step, the rest of the recording is skipped until the end marker,
+or until nothing is in sight. If the source has no end markers and always has something in sight, the next recording
+begins a quarter of a recording after the last step.
 
-While nothing is in sight the network does not run. The next recording begins with the first of the steps in which
-something came.
+While nothing is in sight, the network does not run. The next recording begins with the first step of those in which
+something came into sight.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Step = NDArray[np.bool_]
 
 
 class Answering(Protocol):
-    """What a live model is asked for."""
+    """The interface of a live model."""
 
     @property
     def answer(self) -> Any: ...
@@ -47,11 +47,11 @@ class Answering(Protocol):
 
 
 class State(Enum):
-    """What is done with the next step."""
+    """What happens with the next step."""
 
-    NOTHING = 1  # nothing is in sight, or nothing came yet
+    NOTHING = 1  # nothing is in sight
     RECORDING = 2  # it is answered
-    OVER = 3  # what is left of a recording is passed over
+    OVER = 3  # it belongs to the skipped rest of a recording
 
 
 @dataclass
@@ -61,13 +61,13 @@ class Following:
     Parameters
     ----------
     live
-        What answers.
+        Answers the steps.
     preprocessing, n_steps, patience_us
-        How events become steps, and how many of them a recording has; None: as many as there are.
+        How events become steps, and the number of steps of a recording; None: no limit.
     sight
-        When there is something to answer.
+        Detects whether anything is in sight.
     usual_steps
-        Of a recording.
+        Typical number of steps of a recording.
     """
 
     live: Answering
@@ -82,14 +82,14 @@ class Following:
         self._eighth, self._quarter = max(1, self.usual_steps // 8), max(1, self.usual_steps // 4)
         self._counts: deque[int] = deque(maxlen=self.sight.window)  # input spikes of the latest steps
         self._kept: deque[tuple[Step, int | None]] = deque(maxlen=self.sight.first_window)
-        self._passed = 0  # steps since the recording began, in which it is passed over
-        self._told = self._marked = False  # that nothing is in sight; ever an end
+        self._passed = 0  # steps since the recording began, including skipped ones
+        self._silent = self._marked = False  # whether "nothing" was the last answer; whether an end marker ever came
         self._newest: int | None = None  # time of the latest event
         self._heard = time.monotonic()
         self._width = self.preprocessing.width_us
         self._binner: OnlineBinner | None = None
 
-    # ---- what comes
+    # ---- events
 
     def answers(self, source: Iterable[Events | None]) -> Iterator[Any]:
         """One after each step of a recording, and one when nothing is in sight any more."""
@@ -108,9 +108,9 @@ class Following:
         yield from self._end()
 
     def _parts(self, events: Events) -> Iterator[tuple[Events, bool | None]]:
-        """Cut where time jumps; with each part, whether silence came before it, None if it just goes on."""
+        """Parts without time jumps; with each, whether silence precedes it, or None if it continues the part before."""
         t = events["t"]
-        if (t >= FAR_US).any() or (t <= -FAR_US).any():  # an error, for whoever makes steps of them
+        if (t >= FAR_US).any() or (t <= -FAR_US).any():  # the binner raises an error
             yield events, None
             return
         before = np.concatenate([[t[0] if self._newest is None else self._newest], t[:-1]])
@@ -136,7 +136,7 @@ class Following:
         return OnlineBinner(choices, patience_us=self.patience_us, endless=True)
 
     def _wait(self) -> Iterator[Any]:
-        """The source says that it waits: with a camera that sees something, not for long."""
+        """No events have arrived; after some time, nothing is in sight."""
         silent_for = (time.monotonic() - self._heard) * 1e6
         if self._newest is not None and silent_for > self.sight.window * self._width + self.patience_us:
             yield from self._end(silent=True)
@@ -170,7 +170,7 @@ class Following:
             return
         first = next(n for n, count in enumerate(latest) if count)
         kept = list(self._kept)[first:]
-        self.state, self._told, self._passed = State.RECORDING, False, 0
+        self.state, self._silent, self._passed = State.RECORDING, False, 0
         self._kept.clear()
         self._counts.clear()
         self._counts.extend(latest[first:])
@@ -189,7 +189,7 @@ class Following:
         yield answer
 
     def _complete(self, time_us: int | None) -> Iterator[Any]:
-        """The steps that a recording has left are silent."""
+        """Answer the remaining steps of a recording, which are silent."""
         silence = np.zeros(self.preprocessing.n_inputs, dtype=np.bool_)
         while self.state is State.RECORDING and self.n_steps is not None:
             time_us = None if time_us is None else time_us + self._width
@@ -199,25 +199,25 @@ class Following:
     def _nothing(self, time_us: int | None) -> Iterator[Any]:
         self.state = State.NOTHING
         self._kept.clear()
-        if not self._told:
-            self._told = True
+        if not self._silent:
+            self._silent = True
             yield self.live.nothing(time_us)
 
     # ---- ends
 
     def _end(self, silent: bool = False) -> Iterator[Any]:
-        """No more events of what came so far; after silence, nothing is in sight."""
+        """End the current recording; after silence, nothing is in sight."""
         if self._binner is None:
             return
         for inputs in self._binner.finish():
             yield from self._step(inputs, self._binner.time_us)
         time_us = self._binner.time_us
-        unseen = self.state is State.NOTHING and len(self._kept) > 0  # events came, but too few to be anything
+        unseen = self.state is State.NOTHING and len(self._kept) > 0  # too few events came for anything to be in sight
         if self.state is State.RECORDING:
             yield from self._complete(time_us)
         if silent or unseen:
             yield from self._nothing(time_us)
         self.live.count_late(self._binner.late)
-        self.state, self._binner, self._newest, self._told = State.NOTHING, None, None, silent and self._told
+        self.state, self._binner, self._newest, self._silent = State.NOTHING, None, None, silent and self._silent
         self._counts.clear()
         self._kept.clear()

@@ -1,7 +1,7 @@
-"""What stands in models, checkpoints, metrics and summaries, field by field: the one description of these files.
+"""The formats of models, checkpoints, metrics and summaries, field by field.
 
-A checksum says that a file is as it was written, and no more: anybody can compute one. So every field is held against
-this description before it is used, and every array against the network before an engine sees it.
+A checksum detects damage, but anyone can compute one. So every field is validated against this description before it is
+used, and every array against the network before an engine uses it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Table = dict[str, Any]
 
 
 class _Described(BaseModel):
-    """Nothing is taken for something else (1.0 is no whole number), and numbers are finite."""
+    """Types are strict (1.0 is no whole number), and numbers are finite."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
 class _Open(_Described):
-    """May hold further fields, which nobody relies on."""
+    """Allows further fields, which are not used."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -45,7 +45,7 @@ class Reliability(_Described):
 
 
 class DecoderFigures(_Open):
-    """Figures that depend on the decoder."""
+    """Metrics that depend on the decoder."""
 
     decoder: str | None = None
     compartments: Count | None = None
@@ -62,7 +62,7 @@ class DecoderFigures(_Open):
 
 
 class Figures(DecoderFigures):
-    """Of a network on some examples."""
+    """Metrics of a network on some examples."""
 
     examples: Count
     log_likelihood: float
@@ -142,14 +142,14 @@ class CircuitFields(_Described):
 
 
 class Origin(_Open):
-    """The model that a model came from."""
+    """The model that training started from."""
 
     path: str | None = None
     examples: Count = 0
 
 
 class About(_Open):
-    """What a model remembers of its training."""
+    """Information on a model's training."""
 
     position: Count | None = None
     config: Table | None = None
@@ -203,7 +203,7 @@ class ModelHeader(_Open):
     sight: SightFields | None = None
 
 
-# ---- holding something against its description -----------------------------------------------------------------------
+# ---- validation ------------------------------------------------------------------------------------------------------
 
 
 class FormatError(ValueError):
@@ -211,7 +211,7 @@ class FormatError(ValueError):
 
 
 def check_fields(value: Any, described: type[BaseModel]) -> None:
-    """Refuse anything that is not as described, naming the field."""
+    """Raise a :class:`FormatError` that names the field if a value is not as described."""
     try:
         described.model_validate(value)
     except ValidationError as error:
@@ -219,18 +219,18 @@ def check_fields(value: Any, described: type[BaseModel]) -> None:
         where = ".".join(map(str, first["loc"])) or "it"
         raise FormatError(f"{where} = {shown(first['input'])}: {first['msg']}") from None
     except RecursionError:
-        raise FormatError("its tables lie too deep within each other") from None
+        raise FormatError("its tables are nested too deeply") from None
 
 
 class Tensor(NamedTuple):
-    """What an array must be."""
+    """Expected shape and types of an array."""
 
     shape: tuple[int, ...]
     dtypes: tuple[type[np.generic], ...]
 
 
 def check_tensors(tensors: Mapping[str, NDArray[Any]], described: Mapping[str, Tensor]) -> None:
-    """Refuse arrays that are missing, too many, of another shape or type, or not of usable size."""
+    """Refuse arrays that are missing, unexpected, of another shape or type, or with values out of range."""
     for name in described.keys() - tensors.keys():
         raise FormatError(f"{name} is missing")
     for name in tensors.keys() - described.keys():

@@ -1,4 +1,4 @@
-"""The parts of a training run, made from its settings."""
+"""Builds the parts of a training run from its settings."""
 
 from __future__ import annotations
 
@@ -14,22 +14,17 @@ from gemsnn.events.importing import read_background
 from gemsnn.learning import TraceMeans
 from gemsnn.model import Network, Parameters
 from gemsnn.model.spike_list import SpikeList
-from gemsnn.training.augmentation import Augmentation
-from gemsnn.training.choice import criterion
+from gemsnn.training.adapted import merged_polarities
+from gemsnn.training.augmentation import DEFAULT_SHIFT, SMALLEST_SIDE, Augmentation, Shift
 from gemsnn.training.config import TrainingConfig
-from gemsnn.training.data import Data
-from gemsnn.training.evaluations import Evaluations
-from gemsnn.training.from_model import OWN_PARTS, FromModel
+from gemsnn.training.data import Data, are_classes
+from gemsnn.training.evaluations import Evaluations, criterion
+from gemsnn.training.from_model import OWN_PARTS, FromModel, fingerprint
 from gemsnn.training.nothing import DEFAULT_SHARE, LessonsAboutNothing
-from gemsnn.training.partition import Partition
-from gemsnn.training.polarity import merged_polarities
+from gemsnn.training.partition import Partition, example_weights
 from gemsnn.training.randomness import epoch_order
-from gemsnn.training.readout import fingerprint
-from gemsnn.training.shift import DEFAULT_SHIFT, SMALLEST_SIDE, Shift
 from gemsnn.training.step_size import suited_learning_rate
-from gemsnn.training.targets import are_classes
 from gemsnn.training.trainer import Trainer, TrainingState
-from gemsnn.training.weights import example_weights
 
 
 def trainer_of(
@@ -49,13 +44,13 @@ def trainer_of(
     config, data
         All settings, and ``gemsnn.events.open_prepared(...)`` or anything of that shape.
     state
-        Where to go on; the beginning if not given.
+        State to resume from; default: the beginning.
     network, parameters
-        A network and initial parameters of one's own, in place of those that the settings describe.
+        A custom network and initial parameters, in place of those that the settings describe.
     from_model
-        A trained model, whose network, weights and means the run begins with.
+        A trained model, whose network, weights and means the run starts with.
     background
-        Spikes of nothing in particular, besides those in the folder that the settings name.
+        Spikes of the background, in addition to the folder in the settings.
     """
     data = merged_polarities(data) if config.merge_polarities else data
     begun = None
@@ -102,9 +97,9 @@ def trainer_of(
 def identity_of(
     config: TrainingConfig, trainer: Trainer, own_parts: bool = False, from_model: FromModel | None = None
 ) -> dict[str, Any]:
-    """What decides a run's results, besides the data, as JSON values.
+    """What determines a run's results, besides the data, as JSON values.
 
-    ``own_parts`` says that network or parameters are not those of the settings; the trainer must be at its beginning.
+    ``own_parts``: whether network or parameters are custom; the trainer must be at its beginning.
     """
     identity = config.identity()
     for part in trainer.augmentation:
@@ -133,7 +128,7 @@ def evaluations_of(config: TrainingConfig) -> Evaluations:
     """When to evaluate, and how."""
     patience = config.patience
     if patience is None and config.epochs is not None:
-        patience = 0  # who says how long to train is not stopped early
+        patience = 0  # an explicit number of epochs is not cut short
     return Evaluations(
         (config.main_decoder, *config.extra_decoders),
         config.eval_every,
@@ -149,7 +144,7 @@ def evaluations_of(config: TrainingConfig) -> Evaluations:
 def augmentation_of(
     config: TrainingConfig, data: Data, background: Sequence[SpikeList] = ()
 ) -> tuple[Augmentation, ...]:
-    """What happens to examples each time they are learned, and what is learned besides."""
+    """The augmentation and the additional lessons that settings ask for."""
     shift = shift_of(config.shift, config.grid or data.grid, data.n_inputs, data.target_grid is not None)
     nothing = nothing_of(config, data, background)
     return tuple(part for part in (shift, nothing) if part is not None)
@@ -180,13 +175,13 @@ def shift_of(largest: int | None, grid: tuple[int, int] | None, n_inputs: int, t
     Parameters
     ----------
     largest
-        Not given: the default on a grid of at least 16 x 16, else none.
+        None: the default on a grid of at least 16 x 16, otherwise no shift.
     grid
-        Rows and columns, if they are known.
+        Rows and columns, if known.
     n_inputs
         Of the data: one or more planes of rows x columns.
     targets_stay
-        Whether the targets are pictures, which would have to move as well: then nothing moves.
+        Whether the targets are pictures, which would have to move too: then nothing moves.
     """
     if targets_stay and largest:
         raise ConfigError(f"shift = {largest}: the targets are pictures and would not move along; set it to 0")
@@ -207,5 +202,5 @@ def shift_of(largest: int | None, grid: tuple[int, int] | None, n_inputs: int, t
 
 
 def means_of(config: TrainingConfig, network: Network) -> TraceMeans | None:
-    """Before the first example; None where traces keep their means."""
+    """Initial means; None without mean-free learning."""
     return TraceMeans.zero(network) if config.mean_free else None

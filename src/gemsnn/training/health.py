@@ -1,8 +1,8 @@
-"""Whether a network learns, and what to do where it does not: what a trainer knows, as warnings in plain words.
+"""Warnings about a network that does not learn well, with advice.
 
-Each function looks at one thing and returns what to tell, or None. They say nothing where too few examples make any
-figure a matter of chance: a warning is worth something only if healthy runs have none. The page "It does not learn" of
-the documentation says more about each.
+Each function checks one thing and returns a message or None. None of them warns if there are too few examples to
+distinguish a problem from chance, so that healthy runs have no warnings. The page "It does not learn" of the
+documentation explains each.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.training.choice import FEWEST_TO_CHOOSE
+from gemsnn.training.evaluations import FEWEST_TO_CHOOSE
 
 FEWEST = FEWEST_TO_CHOOSE
-"""Examples, to learn from and held out, below which nothing is told."""
+"""There are no warnings with fewer training or held-out examples."""
 FEWEST_EPOCHS = 3
 FEWEST_STEPS = 20
-"""Of the median recording. The default filters remember 2, 10 and 80 steps."""
+"""Minimum of the median recording. The default filters remember 2, 10 and 80 steps."""
 FEWEST_LEARNED = 2_000
-"""Steps, before neurons are called silent or saturated."""
+"""Number of steps before neurons are called silent or saturated."""
 SILENT, SATURATED = 1e-3, 0.9
-"""Spikes per step, of all neurons on average and of each, below and above which they say nothing."""
+"""Spikes per step: neurons are silent below the first on average, and saturated above the second."""
 DEVIATIONS = 2.0
-"""Standard deviations of an accuracy that are taken for chance."""
+"""Differences in accuracy up to this many standard deviations count as chance."""
 
 
 class LearningWarning(UserWarning):
-    """Training works, but its result will probably disappoint; the message says what to change."""
+    """Training works, but the result will probably be poor; the message says what to change."""
 
 
 def recordings_with_few_steps(lengths: NDArray[np.int64], bin_us: float | None) -> str | None:
-    """Time bins so wide that a recording is over before a network can see how it goes on."""
+    """Time bins are so wide that recordings have too few steps."""
     median = float(np.median(lengths))
     if bin_us is None or median >= FEWEST_STEPS:
         return None
     shorter = bin_us * median / 60
     return (
-        f"the median recording has {median:g} steps of {bin_us / 1000:g} ms: too few to see what happens in it. Make "
-        f"spikes of it in shorter bins, 40 to 80 a recording, here about {shorter / 1000:.2g} ms (gemsnn data import "
+        f"the median recording has {median:g} steps of {bin_us / 1000:g} ms: too few to see what happens in it. Use "
+        f"shorter bins, 40 to 80 per recording, here about {shorter / 1000:.2g} ms (gemsnn data import "
         "--bin-ms; bin_us in Python)"
     )
 
 
 def few_steps_of_many_inputs(n: int, n_steps: int, n_inputs: int) -> str | None:
-    """Arrays of n examples whose axes may have been swapped; nobody can be sure of it."""
+    """The axes of an array of n examples may have been swapped."""
     if n < FEWEST or n_steps >= FEWEST_STEPS or n_inputs < 2 * n_steps:
         return None
     return (
@@ -57,7 +57,7 @@ def few_steps_of_many_inputs(n: int, n_steps: int, n_inputs: int) -> str | None:
 
 
 def no_better_than_chance(figures: Mapping[str, Any], commonest: float) -> str | None:
-    """An accuracy that guessing the commonest class could have, too; ``commonest`` is that class's share."""
+    """The accuracy is not significantly above ``commonest``, the fraction of the most common class."""
     n, accuracy = figures["examples"], figures["accuracy"]
     if n < FEWEST or accuracy > commonest + DEVIATIONS * _deviation(commonest, n):
         return None
@@ -69,7 +69,7 @@ def no_better_than_chance(figures: Mapping[str, Any], commonest: float) -> str |
 
 
 def still_improving(accuracies: Sequence[tuple[float, float]], n: int, epochs: int) -> str | None:
-    """Accuracies of evaluations, (epoch, accuracy), that rose in the second half of a run by more than chance."""
+    """Accuracies of evaluations, (epoch, accuracy), rose significantly in the second half of a run."""
     halfway = [accuracy for epoch, accuracy in accuracies if 0.4 * epochs <= epoch <= 0.6 * epochs]
     if n < FEWEST or not halfway:  # of a run that was resumed, the first half may be unknown
         return None
@@ -83,7 +83,7 @@ def still_improving(accuracies: Sequence[tuple[float, float]], n: int, epochs: i
 
 
 def silent_neurons(rates: NDArray[np.float64]) -> str | None:
-    """Spikes per step of hidden neurons that hardly fire, so that a recording sees few spikes or none of them."""
+    """Hidden neurons hardly spike; ``rates`` are their spikes per step."""
     mean = float(rates.mean())
     if mean >= SILENT:
         return None
@@ -94,7 +94,7 @@ def silent_neurons(rates: NDArray[np.float64]) -> str | None:
 
 
 def saturated_neurons(rates: NDArray[np.float64]) -> str | None:
-    """Spikes per step of hidden neurons of which most always fire."""
+    """Most hidden neurons almost always spike; ``rates`` are their spikes per step."""
     saturated = int((rates > SATURATED).sum())
     if 2 * saturated <= len(rates):
         return None
@@ -109,18 +109,18 @@ def _deviation(share: float, n: int) -> float:
 
 
 class Health:
-    """Looks after a run, and tells each thing once.
+    """Monitors a run and gives each warning once.
 
     Parameters
     ----------
     n_hidden
-        Hidden neurons.
+        Number of hidden neurons.
     lengths
-        Steps of each training example.
+        Number of steps of each training example.
     bin_us
         Width of a step, if the data are recordings.
     labels
-        (n,) class indices of the held-out examples; None where they have no single class each.
+        (n,) class indices of the held-out examples; None if they do not have one class each.
     """
 
     def __init__(
@@ -132,15 +132,15 @@ class Health:
             self._commonest = float(np.bincount(labels).max() / len(labels))
         self._fired, self._steps = np.zeros(n_hidden), 0
         self._accuracies: list[tuple[float, float]] = []
-        self._told: set[str] = set()
+        self._given: set[str] = set()
 
     def saw(self, hidden: NDArray[np.bool_]) -> None:
-        """Take note of the spikes (T, K, n_hidden) of hidden neurons while they learned."""
+        """Count the spikes (T, K, n_hidden) of hidden neurons while learning."""
         self._fired += hidden.sum(axis=(0, 1))
         self._steps += hidden.shape[0] * hidden.shape[1]
 
     def after(self, record: Mapping[str, Any], epochs: int, at_the_end: bool) -> Iterator[str]:
-        """What to tell after an evaluation of a run of so many epochs; ``at_the_end``: of its last, as planned."""
+        """New warnings after an evaluation of a run with so many epochs; ``at_the_end``: of its planned last one."""
         found: list[tuple[str, str | None]] = []
         if len(self._lengths) >= FEWEST:
             found.append(("steps", recordings_with_few_steps(self._lengths, self._bin_us)))
@@ -156,6 +156,6 @@ class Health:
                     found.append(("improving", still_improving(self._accuracies, figures["examples"], epochs)))
         self._fired, self._steps = np.zeros_like(self._fired), 0
         for name, text in found:
-            if text is not None and name not in self._told:
-                self._told.add(name)
+            if text is not None and name not in self._given:
+                self._given.add(name)
                 yield text

@@ -1,4 +1,4 @@
-"""What a model is asked about: spikes, events, recordings, files of them, or a list of these; all become spikes."""
+"""Inputs of a model: spikes, events, recordings, files, or a list of these; all are converted to spikes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gemsnn.events.records import Events
 from gemsnn.model.spike_list import SpikeList
 
 Bin = Callable[[Events, str], NDArray[Any]]
-"""Makes (T, n_inputs) spikes of events; the text says in messages which recording it was."""
+"""Converts events to (T, n_inputs) spikes; the string names the recording in messages."""
 
 
 class Inputs(NamedTuple):
-    """Spikes as :func:`gemsnn.predict` takes them."""
+    """Spikes for :func:`gemsnn.predict`."""
 
     spikes: Any  # (N, T, n_inputs), or a list of (T_i, n_inputs)
-    one: bool  # whether a single recording was given, and not a list of one
+    one: bool  # whether a single recording was given, not a list
 
 
 def inputs_of(recordings: Any, n_inputs: int, bin_events: Bin) -> Inputs:
-    """Of one recording, of an (N, T, n_inputs) array, or of a list of recordings."""
+    """From one recording, an (N, T, n_inputs) array, or a list of recordings."""
     if _is_one(recordings):
         return Inputs([spikes_of(recordings, "the recording", bin_events, n_inputs)], True)
     if isinstance(recordings, np.ndarray) and recordings.dtype != object:
@@ -34,7 +34,7 @@ def inputs_of(recordings: Any, n_inputs: int, bin_events: Bin) -> Inputs:
 
 
 def spikes_of(recording: Any, name: str, bin_events: Bin, n_inputs: int | None = None) -> NDArray[Any]:
-    """(T, n_inputs) of one recording: a path, events, an object that has or reads its events, or spikes themselves."""
+    """(T, n_inputs) of one recording: a path, events, an object with ``events`` or ``read()``, or spikes."""
     if isinstance(recording, SpikeList) and n_inputs is not None:
         return recording.to_array(n_inputs)
     if isinstance(recording, str | PathLike):
@@ -44,7 +44,7 @@ def spikes_of(recording: Any, name: str, bin_events: Bin, n_inputs: int | None =
 
 
 def events_or_spikes(recording: Any) -> Any:
-    """What a path, or an object that has or reads its events, stands for; anything else is itself."""
+    """The events of a path, or of an object with ``events`` or ``read()``; anything else is returned unchanged."""
     if isinstance(recording, str | PathLike):
         return read_recording(recording)
     if hasattr(recording, "events"):
@@ -53,7 +53,7 @@ def events_or_spikes(recording: Any) -> Any:
 
 
 def _is_one(value: Any) -> bool:
-    """Whether this is one recording, and not a list of them."""
+    """Whether this is one recording, not a list of them."""
     if isinstance(value, str | PathLike | SpikeList) or hasattr(value, "events") or hasattr(value, "read"):
         return True
     if isinstance(value, Sequence):  # of rows, or of recordings

@@ -1,4 +1,4 @@
-"""A trained model that answers while a recording goes on: step by step, or event by event."""
+"""A trained model that answers while a recording is in progress: step by step, or as events arrive."""
 
 from __future__ import annotations
 
@@ -11,37 +11,34 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.errors import ConfigError, DataError
 from gemsnn.events.online import OnlineBinner
 from gemsnn.events.records import Events
-from gemsnn.inference.decoders import Decoder
 from gemsnn.inference.sight import Sight
 from gemsnn.inference.stepwise import Stepwise
 from gemsnn.inference.stopping import StoppingRule
-from gemsnn.inference.temperature import Temperature
-from gemsnn.inference.usual import UNUSUAL, Usual
-from gemsnn.learning import Stream
-from gemsnn.model import Network, Parameters
+from gemsnn.inference.usual import UNUSUAL
+from gemsnn.model import Parameters
 from gemsnn.model.checks import spike_array, whole_number
 from gemsnn.training.following import Following
 from gemsnn.training.nothing import AnyClass, any_class
 from gemsnn.training.randomness import Purpose
 from gemsnn.training.randomness import stream as draws_for
 
-LONGEST_BLOCK = 64  # steps after which a learner writes to its weights, at the latest
+LONGEST_BLOCK = 64  # maximum number of steps between updates of a learner's weights
 
 
 class LiveAnswer(NamedTuple):
-    """What a live model says after a step."""
+    """The answer of a live model after a step."""
 
-    step: int  #: steps since the last reset, this one included
-    label: Any  #: of the class chosen; None while nothing is in sight
+    step: int  #: steps since the last reset, including this one
+    label: Any  #: of the chosen class; None while nothing is in sight
     probabilities: NDArray[np.float64]  #: (C,), in the order of the model's classes
-    confidence: float  #: the probability of the class chosen
-    labels: tuple[Any, ...] | None  #: the classes that are still possible, if the stopping rule says; else None
-    stop: bool  #: True from the step on at which the stopping rule had enough
-    hidden_spikes: float  #: at this step, all compartments together
-    time_us: int | None  #: when the step ended, in the recording's time; None where steps are given and not events
+    confidence: float  #: the probability of the chosen class
+    labels: tuple[Any, ...] | None  #: the classes that are still possible; None if the stopping rule has no sets
+    stop: bool  #: whether the stopping rule has stopped at this step or before
+    hidden_spikes: float  #: at this step, summed over compartments
+    time_us: int | None  #: end of the step in the recording's time; None if steps are given, not events
     ended: bool  #: whether this is the recording's last step
-    usual: float | None  #: p-value at the latest checkpoint; None before the first, and where it is not known
-    nothing: bool = False  #: whether nothing is in sight, so that there is nothing to answer
+    usual: float | None  #: p-value at the latest checkpoint; None before the first and if not known
+    nothing: bool = False  #: whether nothing is in sight, so that there is no answer
 
     @property
     def unusual(self) -> bool:
@@ -50,52 +47,37 @@ class LiveAnswer(NamedTuple):
 
 
 class LiveModel:
-    """Made by :meth:`gemsnn.training.Model.stream`, which explains it."""
+    """Made and documented by :meth:`gemsnn.training.Model.stream`."""
 
     def __init__(
         self,
-        network: Network,
-        parameters: Parameters,
+        make: Callable[[], Stepwise],
         classes: tuple[Any, ...],
-        decoder: Decoder,
-        n_compartments: int,
         *,
         seed: int,
-        key: int = 0,
-        stop: StoppingRule | None = None,
-        binner: OnlineBinner | None = None,
-        make_learner: Callable[[], Stream] | None = None,
-        temperature: Temperature | None = None,
-        usual: Usual | None = None,
-        several_labels: bool = False,
-        sight: Sight | None = None,
-        usual_steps: int = 1,
+        key: int,
+        stop: StoppingRule | None,
+        binner: OnlineBinner | None,
+        several_labels: bool,
+        sight: Sight | None,
+        usual_steps: int,
     ) -> None:
-        if len(classes) != network.n_visible:
-            raise ConfigError("this model was trained on spike patterns: it has no classes, so it cannot name one")
-        self.network, self.classes = network, classes
-        self.decoder, self.n_compartments, self.stopping = decoder, n_compartments, stop
-        self._binner, self._learns = binner, make_learner is not None
-        self._sight, self._usual_steps = sight or Sight(usual_steps, 1), usual_steps
-        self._key, self._seed, self._several_labels = whole_number("key", key, 0), seed, several_labels
-
-        def make() -> Stepwise:
-            learner = None if make_learner is None else make_learner()
-            how = network, parameters, n_compartments, decoder, seed, self._key
-            return Stepwise(*how, temperature, usual, learner)
-
         self._warm_up(make())
         self._stepwise = make()
-        self._seen = np.zeros(network.n_inputs, dtype=np.uint8)  # of the latest step
+        self.network, self.classes = self._stepwise.network, classes
+        self.decoder, self.n_compartments, self.stopping = self._stepwise.decoder, self._stepwise.n_compartments, stop
+        self._binner, self._seed, self._several_labels = binner, seed, several_labels
+        self._sight, self._usual_steps = sight or Sight(usual_steps, 1), usual_steps
+        self._seen = np.zeros(self.network.n_inputs, dtype=np.uint8)  # of the latest step
         self._target: NDArray[Any] | AnyClass | None = None  # of the steps to come
         self._late = 0  # events of earlier recordings
-        self._begin(self._key)
+        self._begin(key)
 
     # ---- answers
 
     @property
     def key(self) -> int:
-        """Of the random draws of this recording: bulk prediction with the same key gives the same numbers."""
+        """Key of the random draws of this recording: bulk prediction with the same key gives the same results."""
         return self._key
 
     @property
@@ -105,14 +87,14 @@ class LiveModel:
 
     @property
     def late(self) -> int:
-        """Events that were left out since the stream began because their step was complete when they came."""
+        """Number of events that were dropped because their step was already complete when they arrived."""
         return self._late + (0 if self._binner is None else self._binner.late)
 
     @property
     def spikes(self) -> NDArray[np.bool_]:
         """(K, n_neurons): of the latest step, hidden then visible (a copy); clamped visible neurons are silent.
 
-        Where hidden neurons see the visible ones, this is the run with the first class's desired spikes.
+        If hidden neurons see the visible ones, of the run with the first class's desired spikes.
         """
         return self._stepwise.spikes.copy()
 
@@ -123,7 +105,7 @@ class LiveModel:
 
     @property
     def decision(self) -> LiveAnswer | None:
-        """The answer at which the stopping rule first had enough, if it has."""
+        """The answer at which the stopping rule stopped; None if it has not."""
         return self._decision
 
     def step(self, inputs_t: ArrayLike, target: Any = None) -> LiveAnswer:
@@ -132,17 +114,17 @@ class LiveModel:
         return self._step(x, target_t=None if target is None else self._desired(target))
 
     def feed(self, events: Events, name: str = "events") -> list[LiveAnswer]:
-        """The answer after each step that these events complete; an array with fields x, y, t, p, of any size."""
+        """The answer after each step that is completed by these events, an array of any size with fields x, y, t, p."""
         return list(self._feed(events, name))
 
     def wait_until(self, time_us: int) -> list[LiveAnswer]:
-        """The answer after each step that ends by this time, of which the source says that no event is to come."""
+        """The answer after each step that ends by this time; no more events before it will arrive."""
         return [self._answer_to(inputs) for inputs in self._events_binner().wait_until(time_us)]
 
     def finish(self) -> list[LiveAnswer]:
-        """The recording is over: answers for the steps that are left, as many as the preprocessing asks for.
+        """End the recording: the answers to its remaining steps, as many as the preprocessing specifies.
 
-        Without events, where steps are given, there are none; but the latest answer is then known to be the last.
+        If steps are given, not events, there are none, but the latest answer is marked as the last.
         """
         answers = list(self._finish())
         if not answers and (last := self._answer) is not None and not last.ended:
@@ -152,12 +134,12 @@ class LiveModel:
         return answers
 
     def follow(self, source: Iterable[Events | None], *, again: bool = False) -> Iterator[LiveAnswer]:
-        """Answers as a source's events come; None among them, and the source's end, ends a recording.
+        """Answers as a source's events arrive; None among them, and the end of the source, end a recording.
 
-        With ``again``, a recording also ends with the preprocessing's last step, when the stopping rule has enough,
-        when nothing is in sight any more, or when time jumps back; what is left of it is then passed over. While
-        nothing is in sight the network does not run, and a single answer, whose ``nothing`` is true, says so. An empty
-        array among the events lets it see by the clock that none come.
+        With ``again``, a recording also ends with the preprocessing's last step, when the stopping rule stops, when
+        nothing is in sight any more, or when time jumps back; the rest of it is skipped. While nothing is in sight, the
+        network does not run, and a single answer has ``nothing`` set. Empty arrays among the events let the passing of
+        time without events be noticed.
         """
         binner = self._events_binner()
         if again:
@@ -174,43 +156,43 @@ class LiveModel:
             yield from self._finish()
 
     def reset(self, key: int | None = None) -> None:
-        """Silence before the next recording, whose draws have the given key, or else the next one.
+        """Start the next recording; its draws have the given key, by default the next one.
 
-        Nothing is taught until :meth:`teach` is called again.
+        Nothing is learned until :meth:`teach` is called again.
         """
         key = self._key + 1 if key is None else whole_number("key", key, 0)
         self._stepwise.reset(key)
         self._begin(key)
 
-    # ---- for whoever follows a source
+    # ---- for gemsnn.training.following
 
     def answer_to(self, inputs: NDArray[np.bool_], time_us: int | None, ended: bool) -> LiveAnswer:
-        """The answer after one more step, which ended at a time and may be the recording's last."""
+        """The answer after one more step, which ended at this time."""
         return self._step(inputs.view(np.uint8), time_us, ended)
 
     def nothing(self, time_us: int | None) -> LiveAnswer:
-        """What is said when nothing is in sight."""
+        """The answer when nothing is in sight."""
         C = len(self.classes)
         return LiveAnswer(0, None, np.full(C, 1 / C), 1 / C, None, False, 0.0, time_us, False, None, nothing=True)
 
     def count_late(self, events: int) -> None:
-        """Count events that came too late."""
+        """Add to the number of late events."""
         self._late += events
 
     # ---- learning
 
     def teach(self, target: Any) -> None:
-        """From the next step on learn: every step should be this class, or these (n_visible,) visible spikes.
+        """Learn from the next step on; the target of every step is this class, or these (n_visible,) visible spikes.
 
-        ``gemsnn.NOTHING`` in their place says that what is seen now is of no class: it learns to be sure of none. None
-        ends the lesson, and so does :meth:`reset`: steps without a target are run through without learning. Each
-        answer is that of the weights before its step has been learned.
+        The target ``gemsnn.NOTHING`` means that the input belongs to no class. None ends learning, and so does
+        :meth:`reset`: steps without a target are not learned. Each answer is computed with the weights before its step
+        is learned.
         """
         self._target = None if target is None else self._desired(target)
 
     @property
     def parameters(self) -> Parameters:
-        """The weights as they are now, with what was learned (a copy)."""
+        """The current weights (a copy)."""
         return self._stepwise.parameters.copy()
 
     # ---- inside
@@ -227,13 +209,14 @@ class LiveModel:
         self._judging = None if self.stopping is None else self.stopping.start((len(self.classes),))
 
     def _warm_up(self, spare: Stepwise) -> None:
-        """Run everything that a step may need, so that none has to wait until it is compiled or read from disk."""
-        inputs, target = np.zeros(self.network.n_inputs, dtype=np.uint8), np.arange(len(self.classes)) == 0
-        if not self._learns:
+        """Compile or load everything that a step may need."""
+        network = spare.network
+        inputs, target = np.zeros(network.n_inputs, dtype=np.uint8), np.arange(network.n_visible) == 0
+        if not spare.learns:
             spare.step(inputs)
             return
-        # Until the filters have forgotten the beginning and the window has moved on twice.
-        for t in range(self.network.memory + 2 * LONGEST_BLOCK):
+        # Until the filters have forgotten the beginning and the window has moved twice.
+        for t in range(network.memory + 2 * LONGEST_BLOCK):
             spare.step(inputs, target if t % 2 else None)
         spare.parameters  # noqa: B018
 
@@ -266,7 +249,7 @@ class LiveModel:
         time_us: int | None,
         ended: bool,
     ) -> LiveAnswer:
-        """The answer, with what the stopping rule says of it."""
+        """The answer, with the decision of the stopping rule."""
         possible, stop = None, False
         if self.stopping is not None:
             self._judging, verdict = self.stopping.update(self._judging, self._steps, probabilities, ended)
@@ -294,18 +277,18 @@ class LiveModel:
             yield self._answer_to(inputs)
 
     def _finish(self) -> Iterator[LiveAnswer]:
-        """Answers for the steps that are left, if there were events, or nothing at all."""
+        """Answers to the remaining steps, unless steps were given directly."""
         if self._binner is None or not (self._binner.seen or self._answer is None):
             return
-        left = self._binner.finish()
-        inputs = next(left, None)
+        rest = self._binner.finish()
+        inputs = next(rest, None)
         while inputs is not None:
-            time_us, following = self._binner.time_us, next(left, None)
+            time_us, following = self._binner.time_us, next(rest, None)
             yield self._step(inputs.view(np.uint8), time_us, following is None)
             inputs = following
 
     def _desired(self, target: Any) -> NDArray[Any] | AnyClass:
-        if not self._learns:
+        if not self._stepwise.learns:
             raise ConfigError("this stream only predicts; make one that learns with stream(learning=True)")
         if isinstance(target, AnyClass):
             return target

@@ -1,4 +1,4 @@
-"""One process a run directory."""
+"""A lock that allows one process per run directory."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class HeldError(CheckpointError):
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock, or say who does.
+    """Hold the directory's lock; if another process does, raise an error that names it.
 
-    The kernel holds the lock for us and lets go of it when the process ends, however it ends; the file's text is only
-    there to name the holder. The file stays: removing it would let two processes lock two files of the same name.
+    The kernel releases the lock when the process ends, however it ends; the text of the file only names the holder. The
+    file is never removed, because two processes could then lock two files of the same name.
     """
     import fcntl  # not on every system, and only runs on disk need it
 
@@ -63,10 +63,10 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def _opened(path: Path) -> TextIO:
-    """Open the file, or make it; one that is something else or elsewhere, such as a link, is left alone."""
+    """Open or create the file; anything but a regular file, such as a link, is refused."""
     with writing(path):
-        how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, how, 0o666)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o666)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise CheckpointError(f"{path}: must be a plain file, where the lock is; move it away")
@@ -74,7 +74,7 @@ def _opened(path: Path) -> TextIO:
 
 
 def _is_ours(text: str) -> bool:
-    """Whether a lock begins so; on a full disk it may have ended early."""
+    """Whether a lock file begins like this; on a full disk it may be truncated."""
     return text == BEGINNING[: len(text)]
 
 

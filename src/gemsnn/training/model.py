@@ -1,13 +1,12 @@
-"""A trained model and its file: everything needed to predict, and nothing else."""
+"""A trained model and its file: everything needed to predict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,61 +25,91 @@ from gemsnn.inference import (
     StoppingRule,
     as_decoder,
     as_stopping_rule,
+    calibrate,
     predict,
     predict_anytime,
     predict_labels,
 )
-from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS
+from gemsnn.inference.guarantee import ALPHA, CHECKPOINTS, affordable, checkpoints_of
 from gemsnn.inference.sequences import Sequences
-from gemsnn.inference.sight import Sight
+from gemsnn.inference.sight import Sight, fit_sight
+from gemsnn.inference.stepwise import Stepwise
+from gemsnn.inference.usual import UNUSUAL
 from gemsnn.learning import Stream, TraceMeans
 from gemsnn.model import Circuit, Filter, Network, Parameters, Topology
+from gemsnn.model.checks import whole_number
 from gemsnn.rules import Rule
-from gemsnn.training.answers import Answers
-from gemsnn.training.calibration import Calibration, HeldOut, SplitName, calibrated, held_out
-from gemsnn.training.certainty import Certainty, certainty_from, described_tensors, header_of, tensors_of
+from gemsnn.training.answered import answered, batches
+from gemsnn.training.calibration import Calibration, HeldOut, SplitName, held_out, one_class_each
+from gemsnn.training.certainty import (
+    Certainty,
+    certainty_from,
+    certainty_of,
+    described_tensors,
+    header_of,
+    readouts_of,
+    some,
+    tensors_of,
+)
 from gemsnn.training.config import DecoderSettings, TrainingConfig, checked_decoder
 from gemsnn.training.data import ArrayExamples, Data, Examples
 from gemsnn.training.formats import FormatError, ModelHeader, Tensor, check_fields, check_tensors
 from gemsnn.training.inputs import Inputs, inputs_of
 from gemsnn.training.live import LiveModel
+from gemsnn.training.partition import Partition
 from gemsnn.training.randomness import Purpose, derived_seed
 from gemsnn.training.tensors import read_tensors, write_tensors
 
 FORMAT, VERSION = "gemsnn model", 3
 
 
+class Answers(NamedTuple):
+    """A model's answers to N recordings, with C classes. For a single recording, all fields lack the axis N."""
+
+    label: Any  #: (N,): of the chosen class
+    confidence: Any  #: (N,): the probability of the chosen class
+    probabilities: NDArray[np.float64]  #: (N, C), in the order of the model's classes
+    votes: NDArray[np.int64]  #: (N, C): how many compartments prefer each class
+    hidden_spikes_per_step: Any  #: (N,): summed over compartments
+    usual: Any  #: (N,): p-value, the fraction of held-out recordings at least as unusual; NaN if not known
+
+    @property
+    def unusual(self) -> Any:
+        """(N,): whether a recording is unlike anything that the model was trained on."""
+        return self.usual < UNUSUAL
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A trained network that knows what its outputs mean.
+    """A trained network with everything needed to interpret its outputs.
 
     Attributes
     ----------
     network, parameters
-        What was trained.
+        The trained network.
     classes
-        The label of each visible neuron: whole numbers or texts.
+        The label of each visible neuron: whole numbers or strings.
     decoder
-        How a class is read out unless said otherwise.
+        The default readout.
     n_steps
-        T of the training examples.
+        T of the longest training example.
     seed
         Of the training run; the draws of predictions derive from it.
     preprocessing
-        What turns a recording into inputs, or None for a model trained on arrays.
+        Turns recordings into inputs; None for a model trained on arrays.
     about
-        Anything else worth knowing, as JSON values: settings, position in training, versions.
+        Further information as JSON values: settings, position in training, versions.
     calibration
-        What :meth:`calibrate` found: with it, the model answers with sets of classes, and can stop early.
+        Result of :meth:`calibrate`, with which the model answers with sets of classes and can stop early.
     means
-        Of the traces of the inputs, for whoever goes on learning; predictions know nothing of them.
+        Means of the input traces, for continued learning; predictions do not use them.
     certainty
-        What held-out recordings told about its answers: with it, probabilities are calibrated at any time, and every
-        answer says how usual the recording is.
+        With it, probabilities are calibrated at any time, and every answer has a p-value.
     sight
-        When there is something in sight to answer, for streams.
+        Detects whether anything is in sight, for streams.
     learned
-        Keys of the recordings that it learned from, or was chosen by, in ascending order: these cannot calibrate it.
+        Keys of the recordings that were used for training or model selection, in ascending order; these cannot
+        calibrate the model.
     path
         The file that it was read from, if any.
     """
@@ -102,7 +131,7 @@ class Model:
 
     @property
     def prediction_seed(self) -> int:
-        """With a recording itself it decides the random draws of its prediction."""
+        """Together with the recording, it determines the random draws of a prediction."""
         return derived_seed(self.seed, Purpose.PREDICT)
 
     def predict(
@@ -118,14 +147,13 @@ class Model:
         Parameters
         ----------
         recordings
-            One recording or many. One is: (T, n_inputs) spikes; events, an array with fields x, y, t, p; what
-            :mod:`gemsnn.events` finds or simulates; or the path of a file. Many are a list of these, which may differ
-            in length, or (N, T, n_inputs) spikes. Events are binned as the training data were.
+            One recording: (T, n_inputs) spikes; events, an array with fields x, y, t, p; a recording found or simulated
+            by :mod:`gemsnn.events`; or the path of a file. Or many: a list of these, whose lengths may differ, or
+            (N, T, n_inputs) spikes. Events are binned as for training.
         decoder, compartments
-            How a class is read out: a decoder's name or one of your own, and how many compartments run. Default: the
-            model's ``decoder``.
+            The decoder, by name or as an object, and the number of compartments. Default: the model's ``decoder``.
         threads
-            Recordings that run side by side. The answer to a recording depends only on it and the model's seed.
+            Number of recordings processed in parallel. An answer depends only on the recording and the model's seed.
 
         Examples
         --------
@@ -138,8 +166,8 @@ class Model:
         low high low high
         """
         inputs, one = self._inputs(recordings)
-        how = self._how(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
-        found = predict(self.network, self.parameters, inputs, **how)
+        options = self._options(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
+        found = predict(self.network, self.parameters, inputs, **options)
         labels = np.array(self.classes or range(self.network.n_visible))
         answers = Answers(
             labels[found.classes],
@@ -159,12 +187,12 @@ class Model:
         *,
         threads: int = 1,
     ) -> LabelPrediction:
-        """Which labels hold, of a model that learned several at once; see :func:`gemsnn.inference.predict_labels`.
+        """Which labels hold, for a model of several labels per example; arguments as in :meth:`predict`.
 
-        Takes what :meth:`predict` takes.
+        See :func:`gemsnn.inference.predict_labels`.
         """
         inputs, one = self._inputs(recordings)
-        found = predict_labels(self.network, self.parameters, inputs, **self._how(decoder, compartments, threads))
+        found = predict_labels(self.network, self.parameters, inputs, **self._options(decoder, compartments, threads))
         return LabelPrediction(*(values[0] for values in found)) if one else found
 
     def predict_anytime(
@@ -176,25 +204,24 @@ class Model:
         keys: Sequence[int] | None = None,
         threads: int = 1,
     ) -> Any:
-        """What :meth:`predict`, which takes the same, would say after every step; see :func:`gemsnn.predict_anytime`.
+        """What :meth:`predict`, with the same arguments, would answer after every step.
 
-        Classes are indices into ``classes``. Of a list of recordings the answers are a list.
+        See :func:`gemsnn.predict_anytime`. Classes are indices into ``classes``. A list of recordings gives a list.
         """
         inputs, one = self._inputs(recordings)
-        how = self._how(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
-        found = predict_anytime(self.network, self.parameters, inputs, keys=keys, **how)
+        options = self._options(decoder, compartments, threads) | self.knows(self.readout(decoder, compartments))
+        found = predict_anytime(self.network, self.parameters, inputs, keys=keys, **options)
         return found[0] if one else found
 
     def predict_set(self, recordings: Any, size: int = 1, *, threads: int = 1) -> SetDecisions:
-        """Sets of classes that hold the true one with probability 1 - alpha at least; needs :meth:`calibrate`.
+        """Sets of classes that contain the true one with probability at least 1 - alpha; needs :meth:`calibrate`.
 
-        Takes what :meth:`predict` takes. Each recording is stopped as soon as its set has no more than ``size``
-        classes.
+        Recordings are as in :meth:`predict`. Each is stopped as soon as its set has at most ``size`` classes.
         """
         if self.calibration is None:
-            raise CheckpointError("this model makes no promise yet: calibrate it on held-out recordings first")
-        how = self.calibration.decoder
-        answers = self.predict_anytime(recordings, how.kind, how.compartments, threads=threads)
+            raise CheckpointError("this model has no guarantee: calibrate it on held-out recordings first")
+        decoder = self.calibration.decoder
+        answers = self.predict_anytime(recordings, decoder.kind, decoder.compartments, threads=threads)
         return self.calibration.guarantee.stop(answers, size)
 
     def calibrate(
@@ -213,22 +240,21 @@ class Model:
         Parameters
         ----------
         recordings
-            N, as :meth:`predict` takes them: such that the model did not learn from, was not chosen by, and that are as
-            those to come.
+            N, as in :meth:`predict`; not used for training or model selection, and representative of future recordings.
         labels
             (N,) of the model's ``classes``.
         decoder, compartments
-            How classes will be read out, as in :meth:`predict`.
+            The readout that the guarantee is for, as in :meth:`predict`.
         alpha, checkpoints
-            As in :func:`gemsnn.inference.calibrate`; checkpoints that are only counted are spread over ``n_steps``.
+            As in :func:`gemsnn.inference.calibrate`; a number of checkpoints is spread over ``n_steps``.
         """
         if np.ndim(labels) != 1:
             raise ShapeError(f"labels have shape {np.shape(labels)}, but one label for each recording is needed")
         known = {label: index for index, label in enumerate(self.classes)}
         given = np.asarray(labels).tolist()
-        strange = [label for label in given if label not in known]
-        if strange:
-            raise DataError(f"labels hold {strange[0]!r}, which is none of the classes {list(self.classes)}")
+        unknown = [label for label in given if label not in known]
+        if unknown:
+            raise DataError(f"labels hold {unknown[0]!r}, which is none of the classes {list(self.classes)}")
         spikes = Sequences(self._inputs(recordings).spikes, self.network.n_inputs).each
         if len(spikes) != len(given):
             raise ShapeError(f"there are {len(spikes)} recordings, but {len(given)} labels")
@@ -248,10 +274,11 @@ class Model:
         compartments: int | None = None,
         threads: int = 1,
     ) -> Model:
-        """The same model with a guarantee, from a random share of a split of prepared data, or of examples.
+        """The same model with a guarantee, from a random share of examples, or of a split of prepared data.
 
-        The rest is left to judge it by. The train split of the file that the model learned from is refused, and so is
-        that file split anew, and any recording that it learned from.
+        The rest can be used to evaluate it. The train split of the file that the model learned from is refused, and so
+        are that file if split anew and any recording that the model learned from. Whole groups are drawn, of those that
+        the model did not learn from.
         """
         found = held_out(data, self.about.get("data"), split, share, self.seed)
         return self._calibrated(found, alpha, checkpoints, self.readout(decoder, compartments), threads)
@@ -261,34 +288,48 @@ class Model:
         found: HeldOut,
         alpha: float,
         checkpoints: int | Sequence[int],
-        how: DecoderSettings,
+        decoder: DecoderSettings,
         threads: int,
     ) -> Model:
-        calibration = calibrated(
-            self.network, self.parameters, found, how, alpha, checkpoints, self.n_steps,
-            seed=self.prediction_seed, threads=threads, learned=self.learned, **self.knows(how),
-        )  # fmt: skip
-        return replace(self, calibration=calibration)
+        labels = one_class_each(found.examples)[found.indices]
+        steps = checkpoints_of(affordable(checkpoints, alpha, len(labels)), self.n_steps)
+        answers: list[Any] = [None] * len(labels)
+        keys = np.zeros(len(labels), dtype=np.uint64)
+        work = batches(found.examples, found.indices, self.network.n_inputs)
+        readouts = readouts_of([decoder], self.certainty)
+        run = answered(self.network, self.parameters, work, readouts, seed=self.prediction_seed, threads=threads)
+        for part in run:
+            keys[part.places] = part.keys
+            for place, answer in zip(part.places, part.answers[0], strict=True):
+                answers[place] = answer
+        known = 0 if self.learned is None else int(np.isin(keys, self.learned).sum())
+        if known:
+            raise DataError(
+                f"{known} of the {len(keys)} recordings were learned from, or used to select the model, so they cannot "
+                "calibrate it: calibrate on others"
+            )
+        guarantee = calibrate(answers, labels, alpha, steps)
+        return replace(self, calibration=Calibration(guarantee, decoder, np.unique(keys), found.about))
 
     def readout(self, decoder: str | Decoder | None = None, compartments: int | None = None) -> DecoderSettings:
-        """How a class is read out: as asked, else as the model does it."""
+        """The given readout; what is not given is as in the model's ``decoder``."""
         own = self.decoder
         return checked_decoder(
             own.kind if decoder is None else decoder, own.compartments if compartments is None else compartments
         )
 
-    def knows(self, how: DecoderSettings) -> dict[str, Any]:
-        """What is known of answers that are read out so, as :func:`gemsnn.predict` takes it."""
-        return {} if self.certainty is None else self.certainty.of(how)
+    def knows(self, readout: DecoderSettings) -> dict[str, Any]:
+        """``temperature`` and ``usual`` for this readout, as :func:`gemsnn.predict` takes them."""
+        return {} if self.certainty is None else self.certainty.of(readout)
 
     def _inputs(self, recordings: Any) -> Inputs:
         return inputs_of(recordings, self.network.n_inputs, self.bin)
 
-    def _how(self, decoder: str | Decoder | None, compartments: int | None, threads: int) -> dict[str, Any]:
-        how = self.readout(decoder, compartments)
+    def _options(self, decoder: str | Decoder | None, compartments: int | None, threads: int) -> dict[str, Any]:
+        readout = self.readout(decoder, compartments)
         return {
-            "n_compartments": how.compartments,
-            "decoder": how.kind,
+            "n_compartments": readout.compartments,
+            "decoder": readout.kind,
             "seed": self.prediction_seed,
             "threads": threads,
         }
@@ -305,29 +346,29 @@ class Model:
         patience_us: int = 0,
         endless: bool = False,
     ) -> LiveModel:
-        """The model alive: it takes one step, or events as they come, and has an answer after every step.
+        """A live stream: it processes single steps, or events as they arrive, and has an answer after every step.
 
-        The numbers are those of :meth:`predict_anytime` for the same key. Whatever has to be compiled is compiled
-        before this returns; a step then takes constant memory.
+        The results are those of :meth:`predict_anytime` for the same key. Everything is compiled before this returns;
+        memory is constant.
 
         Parameters
         ----------
         decoder, compartments
-            How a class is read out, as in :meth:`predict`.
+            As in :meth:`predict`.
         stop
-            When an answer will do: the confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. If
-            not given, a model that is calibrated for this decoder stops when its set has one class
-            (:class:`gemsnn.inference.SmallSet`), unless it is to be taught, which ends the promise.
+            The confidence at which to stop, or any :class:`gemsnn.inference.StoppingRule`. By default, a model that is
+            calibrated for this readout stops when its set has one class (:class:`gemsnn.inference.SmallSet`), unless it
+            learns, which invalidates the guarantee.
         key
-            Of the random draws of the first recording, 0 if not given; each reset counts on, or is given another one.
+            Key of the random draws of the first recording, 0 by default; each reset increments it, or sets another.
             With ``key=gemsnn.inference.recording_key(inputs)`` the draws are those of :meth:`predict`.
         learning, rule
-            Whether it also learns, from steps with a target, and by which rule, if not the one that trained it. It goes
-            on where training stopped, with the means of the traces, and if not told otherwise with the compartments and
-            the draws of training; the network runs once for learning and answers. Where visible neurons drive others or
-            themselves, answers need a run beside it, whose weights follow at each reset.
+            Whether the stream also learns, from steps with a target, and the rule, by default that of training. It
+            continues training, with its means of the traces and by default with its compartments and draws. The network
+            runs once for learning and answers, unless visible neurons drive neurons: then a second run computes the
+            answers, and its weights are updated at each reset.
         patience_us, endless
-            Of the :class:`gemsnn.events.OnlineBinner` that makes steps of events.
+            Of the :class:`gemsnn.events.OnlineBinner` that turns events into steps.
 
         Examples
         --------
@@ -344,45 +385,46 @@ class Model:
         >>> answer.label, bool(answer.confidence >= 0.6)
         ('low', True)
         """
-        how = self.readout(decoder, compartments)
-        taught, binner, seed, make_learner = learning or rule is not None, None, self.prediction_seed, None
-        if taught:
-            rule, K, position = self._lesson(rule)
-            if compartments is None:
-                how = self.readout(decoder, K)
-            problem = rule.refuse(how.compartments)
+        if len(self.classes) != self.network.n_visible:
+            raise ConfigError("this model was trained on spike patterns: it has no classes, so it cannot name one")
+        readout, learning = self.readout(decoder, compartments), learning or rule is not None
+        known, seed, position = self.knows(readout), self.prediction_seed, 0
+        if learning:
+            rule, K, position = self._continued(rule)
+            readout = readout if compartments is not None else self.readout(decoder, K)
+            problem = rule.refuse(readout.compartments)
             if problem:
-                raise ConfigError(f"compartments = {how.compartments}, rule.{problem}")
-            seed, key = self.seed, position if key is None else key
-            make_learner = partial(
-                Stream, self.network, self.parameters, rule, how.compartments, seed, example=key, means=self.means
-            )
+                raise ConfigError(f"compartments = {readout.compartments}, rule.{problem}")
+            known, seed = self.knows(readout), self.seed
+            known.pop("usual", None)  # p-values are valid for the measured weights only
+        first = whole_number("key", position if key is None else key, 0)
+        network, parameters, K = self.network, self.parameters, readout.compartments
+
+        def make() -> Stepwise:
+            learner = None
+            if learning and rule is not None:
+                learner = Stream(network, parameters, rule, K, seed, example=first, means=self.means)
+            return Stepwise(network, parameters, K, as_decoder(readout.kind), seed, first, **known, stream=learner)
+
+        binner = None
         if self.preprocessing is not None:
             binner = OnlineBinner(self.preprocessing, patience_us=patience_us, endless=endless)
-        if stop is None and not taught and self.calibration is not None and self.calibration.decoder == how:
+        if stop is None and not learning and self.calibration is not None and self.calibration.decoder == readout:
             stop = SmallSet(self.calibration.guarantee)
-        known = self.knows(how)
-        if taught:  # what is usual was measured with other weights
-            known.pop("usual", None)
         return LiveModel(
-            self.network,
-            self.parameters,
+            make,
             self.classes,
-            as_decoder(how.kind),
-            how.compartments,
             seed=seed,
-            key=0 if key is None else key,
-            **known,
+            key=first,
             stop=as_stopping_rule(stop),
             binner=binner,
-            make_learner=make_learner,
             several_labels=bool(self.about.get("several_labels")),
             sight=self.sight,
             usual_steps=self.n_steps,
         )
 
-    def _lesson(self, rule: Rule | None) -> tuple[Rule, int, int]:
-        """The rule, the compartments and the position with which training would go on."""
+    def _continued(self, rule: Rule | None) -> tuple[Rule, int, int]:
+        """The rule, the compartments and the position with which training would continue."""
         try:
             settings = self.about["config"]
             if rule is None:
@@ -396,13 +438,24 @@ class Model:
         return rule, K, position
 
     def bin(self, events: Events, name: str = "events") -> NDArray[np.bool_]:
-        """Turn a recording's events into (T, n_inputs) inputs, as the training data were."""
+        """Turn a recording's events into (T, n_inputs) inputs, as for training."""
         if self.preprocessing is None:
             raise DataError(
                 "this model was trained on arrays, not on recordings, so it does not know how to turn events into "
                 "inputs: bin them with gemsnn.events.bin_events"
             )
         return self.preprocessing.bin(events, name)
+
+
+def with_certainty(model: Model, data: Data, partition: Partition, *, threads: int = 1) -> Model:
+    """The model with calibrated probabilities and p-values, measured on the validation examples."""
+    training, seed = partition.training, model.prediction_seed
+    found = certainty_of(
+        model.network, model.parameters, data.train, training, partition.validation, model.decoder,
+        seed=seed, threads=threads,
+    )  # fmt: skip
+    examples = (data.train.load(int(index))[0] for index in some(training, seed, 0))
+    return replace(model, certainty=found, sight=fit_sight(examples, int(np.median(data.train.lengths))))
 
 
 def save_model(model: Model, path: str | PathLike[str]) -> None:
@@ -486,7 +539,7 @@ def read_model(path: str | PathLike[str]) -> Model:
 
 
 def _check_tensors(header: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> None:
-    """The arrays of a model, against the sizes that its header tells."""
+    """Check the arrays of a model against the sizes in its header."""
     n, n_inputs = header["n_hidden"] + header["n_visible"], header["n_inputs"]
     synaptic, somatic = (tensors[name].shape if name in tensors else () for name in ("synaptic_taps", "somatic_taps"))
     if len(synaptic) != 2 or len(somatic) != 2:
@@ -524,5 +577,5 @@ def _certainty(header: dict[str, Any] | None, tensors: dict[str, NDArray[Any]], 
 
 
 def _decoder(values: dict[str, Any]) -> DecoderSettings:
-    """A file knows a decoder by its name only."""
+    """Files store a decoder's name only."""
     return checked_decoder(values["kind"], values["compartments"])

@@ -1,18 +1,17 @@
-"""Lessons about nothing: spikes of no class, of which any class is said to be right.
+"""Lessons about nothing: spikes of no class, with random classes as targets.
 
-Whoever learns only from recordings of known classes answers noise, or a dark room, with the class that it resembles
-most, and is sure of it. So some examples are followed by one more lesson, whose spikes are made of theirs so that they
-are of no class any more:
+A network that learns only from recordings of known classes answers noise, or a dark room, with the class that it
+resembles most, at high confidence. So some examples are followed by an additional lesson, whose spikes are derived from
+theirs so that they belong to no class:
 
 - *thinned*: a thousandth to a tenth of the spikes, or none;
 - *noise*: up to twice as many spikes as the example has, anywhere;
-- *scrambled inputs*: the inputs trade places, where there are enough of them;
-- *scrambled blocks*: halves or quarters of the picture trade places, where the inputs lie on a grid;
-- *background*: a piece of a recording of the user's own, half of the time if there are any.
+- *scrambled inputs*: the inputs are permuted, if there are enough of them;
+- *scrambled blocks*: blocks of a half or a quarter of the sides are permuted, if the inputs lie on a grid;
+- *background*: a piece of a recording given by the user, half of the time if there are any.
 
-The target is a class drawn anew at every step: what predicts that best is the same probability for every class. That
-holds for winner-take-all and Bernoulli readouts alike. Where several labels can hold at once, none does, and the target
-is silence.
+The target is a class drawn anew at every step. The best prediction is then the same probability for every class, for
+winner-take-all and Bernoulli readouts alike. If several labels can hold at once, the target is silence: none of them.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from gemsnn.training.randomness import Purpose, stream
 DEFAULT_SHARE = 0.25
 """Lessons about nothing per example, where examples have one class each."""
 FEWEST_INPUTS = 8
-"""That are scrambled: a handful in another order may well be another class, or the same."""
-SMALLEST_GRID = 8  # rows and columns of pictures whose blocks are scrambled
-SILENT = 1 / 8  # of the thinned ones
+"""With fewer inputs, these are not permuted: the result could be of a class."""
+SMALLEST_GRID = 8  # minimum rows and columns for scrambled blocks
+SILENT = 1 / 8  # fraction of thinned lessons that have no spikes
 KEYS = 1 << 61
-"""What is added to an example's key to give that of the lesson that follows it."""
+"""Added to an example's key for the key of the lesson that follows it."""
 
 Random = np.random.Generator
 
@@ -49,23 +48,23 @@ class AnyClass:
 
 
 NOTHING = AnyClass()
-"""In place of a class: what is seen belongs to none."""
+"""In place of a class: the input belongs to none."""
 
 
 @dataclass(frozen=True)
 class LessonsAboutNothing:
-    """Adds to a batch lessons about nothing; what they are follows from seed and example.
+    """Adds lessons about nothing to a batch; they depend on seed and example only.
 
     Attributes
     ----------
     share
-        Of the examples that such a lesson follows.
+        Fraction of examples that are followed by such a lesson.
     n_inputs, grid
-        Of the data; rows and columns if the inputs lie on a grid, of one or more planes.
+        Of the data; rows and columns if the inputs lie on a grid of one or more planes.
     several_labels
         Whether several labels can hold at once.
     background
-        Recordings of nothing in particular.
+        Recordings of the background.
     """
 
     share: float
@@ -110,7 +109,7 @@ class LessonsAboutNothing:
 
     @property
     def fingerprint(self) -> str | None:
-        """Of the background recordings, if there are any."""
+        """Hash of the background recordings, if any."""
         if not self.background:
             return None
         digest = hashlib.sha256()
@@ -120,7 +119,7 @@ class LessonsAboutNothing:
 
 
 def any_class(n_steps: int, n_visible: int, random: Random) -> NDArray[np.uint8]:
-    """(T, n_visible): at every step one visible neuron spikes, drawn anew."""
+    """(T, n_visible): at every step one visible neuron spikes, drawn at random."""
     target = np.zeros((n_steps, n_visible), dtype=np.uint8)
     target[np.arange(n_steps), random.integers(n_visible, size=n_steps)] = 1
     return target
@@ -129,24 +128,24 @@ def any_class(n_steps: int, n_visible: int, random: Random) -> NDArray[np.uint8]
 def targets_of_nothing(
     lengths: NDArray[np.int64], learned: NDArray[np.intp], n_visible: int, seed: int, first: int
 ) -> list[NDArray[np.uint8]]:
-    """(T, n_visible) of each example where all are of no class.
+    """(T, n_visible) targets of each example, all of which belong to no class.
 
-    Those that are learned, in their order, have the keys that count on from ``first``; the others are silent.
+    The examples that are learned have consecutive keys from ``first``; the targets of the others are silent.
     """
     targets = [np.zeros((length, n_visible), dtype=np.uint8) for length in lengths.tolist()]
-    for place, index in enumerate(learned.tolist()):
-        random = stream(seed, Purpose.NOTHING, first + place, 1)
+    for key, index in enumerate(learned.tolist(), start=first):
+        random = stream(seed, Purpose.NOTHING, key, 1)
         targets[index] = any_class(len(targets[index]), n_visible, random)
     return targets
 
 
 def thinned(spikes: SpikeList, share: float, random: Random) -> SpikeList:
-    """Each spike with a probability of ``share``."""
+    """Keeps each spike with probability ``share``."""
     return SpikeList(spikes.spikes[random.random(len(spikes.spikes)) < share], spikes.n_steps)
 
 
 def noise(n_steps: int, n_inputs: int, probability: float, random: Random) -> SpikeList:
-    """Every input spikes at every step with a probability, independently; the cost follows the spikes."""
+    """Independent spikes of every input at every step; the cost is proportional to the number of spikes."""
     cells, found = n_steps * n_inputs, [np.array([-1])]
     expected = cells * probability
     while probability > 0 and found[-1][-1] < cells:
@@ -158,19 +157,19 @@ def noise(n_steps: int, n_inputs: int, probability: float, random: Random) -> Sp
 
 
 def scrambled_inputs(spikes: SpikeList, n_inputs: int, random: Random) -> SpikeList:
-    """Every input takes the place of another, the same throughout."""
+    """The inputs permuted, in the same way at all steps."""
     index = random.permutation(n_inputs)[spikes.spikes["index"]]
     return _ordered(spikes.spikes["step"].astype(np.int64), index, n_inputs, spikes.n_steps)
 
 
 def scrambled_blocks(spikes: SpikeList, n_inputs: int, grid: tuple[int, int], parts: int, random: Random) -> SpikeList:
-    """The grid in ``parts`` x ``parts`` blocks, each of which takes the place of another."""
+    """The ``parts`` x ``parts`` blocks of the grid permuted; no block stays in place."""
     rows, columns = grid
     height, width = -(-rows // parts), -(-columns // parts)
-    places = np.arange(parts * parts)
-    order = random.permutation(places)
-    while (order == places).any():  # about one order in three moves every block
-        order = random.permutation(places)
+    blocks = np.arange(parts * parts)
+    order = random.permutation(blocks)
+    while (order == blocks).any():  # about one permutation in three moves every block
+        order = random.permutation(blocks)
     plane, cell = np.divmod(spikes.spikes["index"].astype(np.int64), rows * columns)
     row, column = np.divmod(cell, columns)
     block_row, block_column = np.divmod(order[row // height * parts + column // width], parts)
@@ -182,7 +181,7 @@ def scrambled_blocks(spikes: SpikeList, n_inputs: int, grid: tuple[int, int], pa
 
 
 def piece(recording: SpikeList, n_steps: int, random: Random) -> SpikeList:
-    """So many steps of a recording, from anywhere in it; all of one that is not longer."""
+    """``n_steps`` consecutive steps of a recording from a random start; all of a recording that is not longer."""
     if recording.n_steps <= n_steps:
         return recording
     start = int(random.integers(recording.n_steps - n_steps + 1))

@@ -1,4 +1,4 @@
-"""Data sets as PyTorch has them, as training data."""
+"""Map-style PyTorch data sets as training data."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class PairExamples:
         return len(self.spikes)
 
     def load(self, index: int, /) -> tuple[SpikeList, SpikeList | None]:
-        """The input spikes of an example; its class says the rest."""
+        """The input spikes of an example, and no target besides its class."""
         return self.spikes[index], None
 
 
 class PairData:
-    """Training data of any data set with ``len(d)`` and ``d[i] == (spikes or events, label)``, as PyTorch's have.
+    """Training data from any data set with ``len(d)`` and ``d[i] == (spikes or events, label)``, as in PyTorch.
 
     Spikes are (T, n_inputs) or frames (T, planes, rows, columns) of 0 and 1, as arrays or tensors; events are arrays
-    with fields x, y, t, p, as tonic gives them, and need ``preprocessing``. Everything is read once, and kept as lists
-    of spikes.
+    with fields x, y, t, p, as in tonic, and need ``preprocessing``. Everything is read once and stored as lists of
+    spikes.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class PairData:
     preprocessing
         How events become spikes. Without ``bin_us``, the width of a time bin follows from the recordings.
     classes
-        In the order of the visible neurons; the labels there are, sorted, if not given.
+        In the order of the visible neurons; default: all labels, sorted.
 
     Examples
     --------
@@ -81,25 +81,25 @@ class PairData:
         self.n_visible = len(self.classes)
         if self.n_visible < 2:
             raise DataError(f"the data set has only one class, {self.classes[0]!r}; at least two are needed")
-        self.train = PairExamples(found.spikes, self._places(found.labels))
+        self.train = PairExamples(found.spikes, self._indices(found.labels))
         others = PairExamples([], np.zeros(0, dtype=np.int64))
         if test is not None:
-            told = gathered(test, preprocessing)
-            if told.n_inputs != self.n_inputs:
-                raise ShapeError(f"test has {told.n_inputs} inputs per step, but train has {self.n_inputs}")
-            others = PairExamples(told.spikes, self._places(told.labels))
+            found = gathered(test, preprocessing)
+            if found.n_inputs != self.n_inputs:
+                raise ShapeError(f"test has {found.n_inputs} inputs per step, but train has {self.n_inputs}")
+            others = PairExamples(found.spikes, self._indices(found.labels))
         self.test = others
         self.n_steps = int(self.train.lengths.max())
 
-    def _places(self, labels: Sequence[int | str]) -> NDArray[np.int64]:
-        places = {label: place for place, label in enumerate(self.classes)}
-        if strange := [label for label in labels if label not in places]:
-            raise DataError(f"label {strange[0]!r} is not among the classes {list(self.classes)}")
-        return np.array([places[label] for label in labels], dtype=np.int64)
+    def _indices(self, labels: Sequence[int | str]) -> NDArray[np.int64]:
+        indices = {label: index for index, label in enumerate(self.classes)}
+        if unknown := [label for label in labels if label not in indices]:
+            raise DataError(f"label {unknown[0]!r} is not among the classes {list(self.classes)}")
+        return np.array([indices[label] for label in labels], dtype=np.int64)
 
     @property
     def fingerprint(self) -> str:
-        """Of every example: its length, spikes and label."""
+        """Hash of every example: length, spikes and label."""
         digest = hashlib.sha256(repr((self.classes, self.n_inputs, len(self.train), len(self.test))).encode())
         for part in (self.train, self.test):
             for spikes, label in zip(part.spikes, part.labels.tolist(), strict=True):

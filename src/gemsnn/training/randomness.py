@@ -1,4 +1,4 @@
-"""What is random in a run besides the spikes, and how everything random follows from the run's one seed."""
+"""Random draws of a run besides the spikes; everything random is derived from the run's seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemsnn.common.seeds import words
 
 
 class Purpose(IntEnum):
-    """What draws are for; each purpose has a stream of its own. The numbers are part of what makes runs repeatable."""
+    """Purposes of draws; each has a stream of its own. Changing a number changes the results of runs."""
 
     ORDER = 1
     HOLD_OUT = 2
@@ -34,12 +34,12 @@ def derived_seed(seed: int, purpose: Purpose) -> int:
 
 
 def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
-    """Draws for one purpose; ``key`` tells its uses apart."""
+    """Draws for one purpose; ``key`` distinguishes its uses."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(words(seed, purpose, *key))))
 
 
 def shuffled(n: int, seed: int, purpose: Purpose, *key: int) -> NDArray[np.intp]:
-    """A random order of n things. By sorting draws: the order does not depend on how NumPy shuffles."""
+    """A random permutation of n indices, by sorting draws, so that it does not depend on how NumPy shuffles."""
     return np.argsort(stream(seed, purpose, *key).random(n), kind="stable")
 
 
@@ -49,12 +49,12 @@ def epoch_order(n: int, seed: int, epoch: int) -> NDArray[np.intp]:
 
 
 def stratified_order(labels: NDArray[Any], seed: int) -> NDArray[np.intp]:
-    """A random order whose every beginning holds the classes in nearly the right proportion."""
+    """A random order in which every prefix is nearly stratified by class."""
     return splits.stratified_order(labels, _hold_out_draw(seed))
 
 
 def hold_out(labels: NDArray[Any], fraction: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices to train on and to validate on: the same share of each class, which always keeps one to train on."""
+    """Training and validation indices: the same fraction of each class; at least one of each is trained on."""
 
     def count(n: int) -> int:
         return min(max(round(fraction * n), 1), n - 1) if fraction > 0 else 0
@@ -64,7 +64,7 @@ def hold_out(labels: NDArray[Any], fraction: float, seed: int) -> tuple[NDArray[
 
 
 def hold_out_groups(groups: NDArray[Any], fraction: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices to train on and to validate on: no group is in both."""
+    """Training and validation indices; no group is in both."""
     held = splits.group_share(groups, fraction, _hold_out_draw(seed))
     return np.flatnonzero(~held), np.flatnonzero(held)
 

@@ -1,15 +1,15 @@
-"""A run directory: training that can be killed at any instant and goes on to the same bits.
+"""A run directory: training that can be killed at any time and resumes bit-for-bit identically.
 
 | file | what |
 |---|---|
 | `config.toml` | every setting, and where the data was |
-| `metrics.jsonl` | one line per evaluation; the same bits however often the run was interrupted |
-| `timing.jsonl` | one line per evaluation: wall-clock times of what really happened |
-| `checkpoints/` | where to go on |
+| `metrics.jsonl` | one line per evaluation; identical however often the run was interrupted |
+| `timing.jsonl` | one line per evaluation: wall-clock times |
+| `checkpoints/` | states to resume from |
 | `best.safetensors` | the best model by validation |
-| `best_on_test.safetensors` | the best model by test: what the paper reports, and not an honest estimate |
-| `final.safetensors`, `summary.json` | the model at the end, and the results in short; there once the run is finished |
-| `README.md` | a model card: figures, data and limits of the model, in words; there once the run is finished |
+| `best_on_test.safetensors` | the best model by test, as the paper reports; not an unbiased estimate |
+| `final.safetensors`, `summary.json` | the model at the end, and the results; written when the run is finished |
+| `README.md` | a model card: figures, data and limits of the model; written when the run is finished |
 | `lock` | held by the process that works on the run |
 """
 
@@ -36,7 +36,6 @@ from gemsnn.metrics import communication
 from gemsnn.model import Network, Parameters
 from gemsnn.training.calibration import keys_of
 from gemsnn.training.card import model_card
-from gemsnn.training.certainty_fit import with_certainty
 from gemsnn.training.checkpoints import Checkpoint, Checkpoints
 from gemsnn.training.config import TrainingConfig, differences, write_config
 from gemsnn.training.data import Data
@@ -44,7 +43,7 @@ from gemsnn.training.formats import Evaluation, FormatError, Summary, check_fiel
 from gemsnn.training.from_model import FromModel
 from gemsnn.training.from_settings import identity_of, trainer_of
 from gemsnn.training.lock import locked
-from gemsnn.training.model import Model, read_model, save_model
+from gemsnn.training.model import Model, read_model, save_model, with_certainty
 from gemsnn.training.pairs import PairData
 from gemsnn.training.trainer import Evaluated, Learned, Observer, Progress, Record, Trainer
 
@@ -84,12 +83,12 @@ class RunDirectory:
         return self.path / f"{name}.safetensors"
 
     def load_model(self, name: ModelName | None = None) -> Model:
-        """A model of the run; if none is named, the best by validation, or the final one where none was held out."""
+        """A model of the run; default: the best by validation, or the final one if no examples were held out."""
         return read_model(self.find_model(name))
 
     def find_model(self, name: ModelName | None = None) -> Path:
         """The file of :meth:`load_model`."""
-        asked = name is not None
+        named = name is not None
         if name is None:
             held_out = self.model_path("best").exists() or (self.finished and self.read_summary()["best"] is not None)
             name = "best" if held_out else "final"
@@ -97,15 +96,15 @@ class RunDirectory:
         if not path.exists():
             if not self.started:
                 raise CheckpointError(f"{self.path}: there is no training run here")
-            if self.finished and not asked:
+            if self.finished and not named:
                 raise CheckpointError(f"{path}: the run's best model is missing; put it back, or ask for --model final")
             raise CheckpointError(f"{path}: the run has no such model (yet); has it reached its first evaluation?")
         return path
 
     def read_metrics(self) -> list[Record]:
-        """The evaluations so far; a last line that is still being written is left out.
+        """The evaluations so far, without an incomplete last line.
 
-        Those of a finished run are believed only if they fit the checksum in its summary.
+        Those of a finished run must match the checksum in its summary.
         """
         if not self.metrics.exists() and not self.finished:
             return []
@@ -134,7 +133,7 @@ class RunDirectory:
             raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
 
     def _checked_metrics(self) -> bytes:
-        """The bytes of ``metrics.jsonl``, as the summary knows them."""
+        """The bytes of ``metrics.jsonl``, checked against the summary."""
         content = self._read(self.metrics) if self.metrics.exists() else b""
         if hashlib.sha256(content).hexdigest() != self.read_summary()["metrics_sha256"]:
             raise CheckpointError(
@@ -146,19 +145,19 @@ class RunDirectory:
 def load_model(path: str | PathLike[str], name: ModelName | None = None) -> Model:
     """Read a trained model from a run directory or from a model file (.safetensors).
 
-    ``name`` is which model of a run; if it is not given, the best by validation, or the final one where no examples
-    were held out. A damaged file, or one from a newer version, is a ``CheckpointError``.
+    ``name`` selects a model of a run; default: the best by validation, or the final one if no examples were held out. A
+    damaged file, or one from a newer version, is a ``CheckpointError``.
     """
-    place = Path(path)
-    if place.is_dir():
-        return RunDirectory(place).load_model(name)
+    path = Path(path)
+    if path.is_dir():
+        return RunDirectory(path).load_model(name)
     if name is not None:
-        raise ConfigError(f"{place}: {name!r} names a model of a run directory, but this is none")
-    return read_model(place)
+        raise ConfigError(f"{path}: {name!r} names a model of a run directory, but this is none")
+    return read_model(path)
 
 
 def read_records(content: bytes, name: Path) -> list[Record]:
-    """The evaluations in the bytes of a ``metrics.jsonl``; a last line without an end is left out."""
+    """The evaluations in the bytes of a ``metrics.jsonl``, without an incomplete last line."""
     records = []
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
@@ -190,21 +189,21 @@ def train(
     Parameters
     ----------
     config, data
-        What to train, on what: prepared data, :class:`ArrayData`, :class:`PairData`, or a data set as PyTorch has them.
+        Settings; prepared data, :class:`ArrayData`, :class:`PairData`, or a map-style PyTorch data set.
     directory
-        Made if it is not there.
+        Created if it does not exist.
     resume
-        Go on with the run in the directory, or begin it if there is none. Other settings or data than those of the run
-        are refused. Without it a directory that holds a run is refused.
+        Resume the run in the directory, or start it if there is none. Settings or data that differ from those of the
+        run are refused. Without ``resume``, a directory that contains a run is refused.
     network, parameters
-        A network and initial parameters of one's own, in place of those that the settings describe.
+        A custom network and initial parameters, in place of those that the settings describe.
     from_model
-        A trained model to go on from, or where it is; :class:`gemsnn.FromModel` says more of what stays and what is
-        new. A guarantee that it was calibrated for is not kept.
+        A trained model to start from, or its path; :class:`gemsnn.FromModel` has more options. Its guarantee, if any,
+        is dropped.
     observers
-        Told of every example and evaluation; or a function that makes them once the run is set up.
+        Called after every batch and evaluation; or a function that creates them when the run is set up.
     stop
-        Asked between examples; when it says so, the state is saved and the call returns.
+        Called between batches; if it returns True, the state is saved and ``train`` returns.
 
     Examples
     --------
@@ -222,12 +221,12 @@ def train(
     run = RunDirectory(directory)
     if is_pairs(data):
         data = PairData(data)
-    # This refuses what cannot be trained before anything is written.
+    # Everything is validated before anything is written.
     if isinstance(from_model, str | PathLike):
         from_model = load_model(from_model)
     begun = FromModel(from_model) if isinstance(from_model, Model) else from_model
     trainer = trainer_of(config, data, network=network, parameters=parameters, from_model=begun)
-    config = config.changed(rule=trainer.rule)  # with the learning rate that was measured, if settings give none
+    config = config.changed(rule=trainer.rule)  # includes a learning rate measured on the data
     identity = identity_of(config, trainer, network is not None or parameters is not None, begun)
     with writing(run.path):
         run.path.mkdir(parents=True, exist_ok=True)
@@ -249,15 +248,15 @@ def train(
             else:
                 recorder.save()
         except WriteError as error:
-            left = run.checkpoints.paths()
-            told = f"The run resumes from {left[0].name}" if left else "No checkpoint is left to resume from"
-            raise WriteError(f"{error}, then continue with --resume. {told}") from error
+            paths = run.checkpoints.paths()
+            where = f"The run resumes from {paths[0].name}" if paths else "No checkpoint is left to resume from"
+            raise WriteError(f"{error}, then continue with --resume. {where}") from error
     status: Any = "interrupted" if not finished else "stopped early" if trainer.stopped_early else "finished"
     return Outcome(status, trainer)
 
 
 class _Recorder:
-    """Writes what a run leaves, in an order that makes every instant a good one to be killed in."""
+    """Writes the files of a run, in an order that allows the process to be killed at any time."""
 
     def __init__(
         self,
@@ -301,7 +300,7 @@ class _Recorder:
         self.trainer.adopt(found.state)  # refuses what does not fit, before anything is changed
         self._refuse_loss(found.state.progress)
         if self.run.metrics.exists() and self.run.metrics.stat().st_size > found.metrics_bytes:
-            # What was evaluated after the checkpoint is evaluated again, to the same bits; so no summary stands for it.
+            # Evaluations after the checkpoint are repeated, with identical results, and so is the summary.
             self.run.summary.unlink(missing_ok=True)
             with writing(self.run.metrics), self.run.metrics.open("rb+") as stream:
                 stream.truncate(found.metrics_bytes)
@@ -314,7 +313,7 @@ class _Recorder:
             self._write_config()
 
     def _refuse_loss(self, progress: Progress) -> None:
-        """A best model is written before the checkpoint that knows of it."""
+        """A best model is written before the checkpoint that refers to it, so it must exist."""
         kept: tuple[tuple[ModelName, Record | None], ...] = (
             ("best", progress.best), ("best_on_test", progress.best_on_test)
         )  # fmt: skip
@@ -331,7 +330,7 @@ class _Recorder:
             changes.append(f"the data had fingerprint {found.data[:12]}... and now has {self._data[:12]}...")
         if changes:
             raise ConfigError(
-                f"{self.run.path}: cannot go on with other settings or data: {'; '.join(changes)}. "
+                f"{self.run.path}: cannot resume with other settings or data: {'; '.join(changes)}. "
                 "Give what the run was started with, or start a new run in another directory"
             )
 
@@ -406,11 +405,11 @@ class _Recorder:
         write_whole(self.run.config, write_config(self.config, where, written).encode())
 
     def _save_model(self, record: Record | None, path: Path) -> None:
-        """Every model that a run leaves is made here."""
+        """Every model of a run is written here."""
         save_model(self.trainer.model(record, self._about), path)
 
     def _complete(self, path: Path, learned: NDArray[np.uint64]) -> None:
-        """Let a model know what it learned from and, by the held-out examples, how far to believe its answers."""
+        """Add the keys of the examples to a model and calibrate it on the held-out ones."""
         if path.exists():
             trainer, model = self.trainer, replace(read_model(path), learned=learned)
             if self.config.calibrate and path != self.run.model_path("best_on_test"):

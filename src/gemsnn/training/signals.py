@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish to stop: finish the example at hand, save, leave."""
+"""Ctrl-C and SIGTERM as requests to stop: finish the current example, save, exit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class StopSignals:
-    """While in its ``with`` block, the first SIGINT or SIGTERM is only noted; the second ends the process at once.
+    """In its ``with`` block, the first SIGINT or SIGTERM is only recorded; the second ends the process immediately.
 
-    Calling it tells whether a signal came.
+    Calling it returns whether a signal was received.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -27,7 +27,7 @@ class StopSignals:
 
     @property
     def exit_code(self) -> int:
-        """What a process ended by the signal returns to a shell: 130 or 143; 0 if none came."""
+        """Exit code of a process that was ended by the signal: 130 or 143; 0 if there was none."""
         return 0 if self.received is None else 128 + self.received
 
     def __enter__(self) -> Self:
@@ -45,10 +45,10 @@ class StopSignals:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.received = signal.Signals(number)
         for other in self.SIGNALS:
-            # The system's own way, which waits for nobody: Python's KeyboardInterrupt would come only after the
-            # kernel that is running. Whatever is written can be cut off at any instant.
+            # The default action is immediate; Python's KeyboardInterrupt would wait for the running kernel.
+            # Files are safe, since writing can be interrupted at any time.
             signal.signal(other, signal.SIG_DFL)
         for terminal in (1, 2):
-            if os.isatty(terminal):  # a display may have hidden the cursor, and will not be asked to show it
+            if os.isatty(terminal):  # a live display may have hidden the cursor
                 os.write(terminal, _SHOW_CURSOR)
                 break

@@ -14,15 +14,15 @@ from gemsnn.training.run import RunDirectory
 from gemsnn.training.trainer import Evaluated, Learned, Record, Trainer
 
 SUFFIX = ".gemsnn"
-"""By which the files that gemsnn wrote are known."""
+"""Identifies the files that gemsnn wrote."""
 FIGURES = ("log_likelihood", "accuracy", "ece", "nll", "brier", "van_rossum", "hidden_spikes_per_step")
 
 
 class TensorBoard:
     """An observer that writes to the folder ``tensorboard`` of a run; steps are processed time samples.
 
-    Our files in it are written anew from metrics.jsonl at each start, so that a resumed run shows no evaluation twice;
-    whatever else is there stays.
+    Its files are rewritten from metrics.jsonl at each start, so that a resumed run shows no evaluation twice; other
+    files in the folder are left alone.
     """
 
     def __init__(self, run: RunDirectory) -> None:
@@ -35,7 +35,7 @@ class TensorBoard:
             raise ConfigError(f"{folder}: is a file, where TensorBoard's scalars would go; move it, or leave them out")
         with writing(folder):
             folder.mkdir(exist_ok=True)
-            for old in folder.glob(f"events.out.tfevents.*{SUFFIX}"):  # ours, and nothing else
+            for old in folder.glob(f"events.out.tfevents.*{SUFFIX}"):  # written by gemsnn
                 if old.is_file() or old.is_symlink():
                     old.unlink()
         self._writer = EventFileWriter(str(folder), filename_suffix=SUFFIX)

@@ -1,4 +1,4 @@
-"""Our safetensors files: arrays, and a JSON header with a format version and a checksum over everything.
+"""Safetensors files of gemsnn: arrays, and a JSON header with a format version and a checksum over everything.
 
 The header is the value of the key ``gemsnn`` in the file's metadata:
 
@@ -37,22 +37,22 @@ def write_tensors(
 ) -> None:
     """Write arrays and a JSON header, atomically."""
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    # The version stands there twice, so that a flipped bit is not taken for a file from the future. There is one entry
-    # in the metadata because safetensors writes several in random order, and equal content shall give equal bytes.
+    # The version is written twice, so that a flipped bit is not mistaken for a newer version. There is one entry in the
+    # metadata because safetensors writes several in random order, and equal content must give equal bytes.
     full = {"format": f"{file_format}, version {version}", "version": version, **header}
     full["sha256"] = _checksum(full, arrays)
     write_whole(path, save(arrays, {KEY: json.dumps(full, allow_nan=False)}))
 
 
 def read_tensors(path: Path, file_format: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays of a file of this format, of this version or an earlier one; nothing else is checked yet."""
+    """Header and arrays of a file of this format and at most this version; their content is not validated."""
     try:
         content = read_regular(path)
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there is no such file") from None
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
-    # From memory: a mapped file that is cut off while it is read would end the process.
+    # From memory: truncating a mapped file while it is read would kill the process.
     try:
         arrays = load(content)
         metadata = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]).get("__metadata__") or {}
@@ -62,7 +62,7 @@ def read_tensors(path: Path, file_format: str, version: int) -> tuple[dict[str, 
     written = header.pop("sha256")
     try:
         fits = _checksum(header, arrays) == written
-    except (ValueError, TypeError, RecursionError):  # NaN, which we never write, or letters that are none
+    except (ValueError, TypeError, RecursionError):  # NaN, which is never written, or invalid characters
         fits = False
     if not fits:
         raise DamagedFileError(f"{path}: damaged: the content does not fit its checksum")

@@ -1,7 +1,7 @@
-"""Training itself, without files: batch after batch, evaluations in between.
+"""The training loop, without files: batches, with evaluations in between.
 
-Everything follows from the parts given and the position (how many examples were learned): the order of the examples and
-every random draw. So a :class:`TrainingState` is all that is needed to resume bit-for-bit identically.
+The order of the examples and every random draw follow from the given parts and the position (the number of examples
+learned). So a :class:`TrainingState` is all that is needed to resume bit-for-bit identically.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemsnn.errors import CheckpointError, ConfigError, DataError, GemsnnError
+from gemsnn.inference.decoders.likelihood import log_mean_exp
 from gemsnn.learning import Lesson, Lessons, TraceMeans
 from gemsnn.learning.learn import check_finite
 from gemsnn.learning.means import mean_trace
@@ -27,17 +27,14 @@ from gemsnn.objectives import LIKELIHOOD, Objective
 from gemsnn.rules import Rule
 from gemsnn.training.answered import Stopped
 from gemsnn.training.augmentation import Augmentation
-from gemsnn.training.batches import Batches
-from gemsnn.training.choice import better
-from gemsnn.training.data import Data, Examples
+from gemsnn.training.data import Data, Examples, desired
 from gemsnn.training.evaluation import evaluate
-from gemsnn.training.evaluations import Evaluations
+from gemsnn.training.evaluations import Batches, Evaluations, better
 from gemsnn.training.health import Health, LearningWarning
 from gemsnn.training.model import Model
 from gemsnn.training.partition import Indices, Partition
 from gemsnn.training.randomness import Purpose, derived_seed, epoch_order
 from gemsnn.training.schedule import Schedule
-from gemsnn.training.targets import desired
 
 Record = dict[str, Any]
 """An evaluation, as JSON values: a line of metrics.jsonl."""
@@ -45,7 +42,7 @@ Record = dict[str, Any]
 
 @dataclass
 class Progress:
-    """What was reached so far, besides the weights; JSON values only."""
+    """The progress of a run, besides the weights; JSON values only."""
 
     position: int = 0
     """Examples learned."""
@@ -54,66 +51,66 @@ class Progress:
     evaluated: int = 0
     """Position of the last evaluation."""
     averaged: int = 0
-    """Batches after which the weights were added to the average."""
+    """Number of batches after which the weights were added to the average."""
     log_likelihood_sum: float = 0.0
     hidden_spikes_sum: float = 0.0
     report_sum: float = 0.0
     """Sums over the examples learned since the last evaluation."""
     likelihood_trained: Record | None = None
-    """The last evaluation before another objective than likelihood took over."""
+    """The last evaluation before learning for an objective other than likelihood began."""
     best: Record | None = None
     """The best evaluation by validation."""
     best_on_test: Record | None = None
-    """The best evaluation by test: what the paper reports."""
+    """The best evaluation on the test examples, as reported in the paper."""
     last: Record | None = None
     stale: int = 0
-    """Evaluations in a row that were not better."""
+    """Number of consecutive evaluations without improvement."""
 
 
 @dataclass
 class TrainingState:
-    """What a run needs to go on."""
+    """Everything that a run needs to resume."""
 
     parameters: Parameters
     progress: Progress = field(default_factory=Progress)
     weight_sum: Parameters | None = None
     """Sum of the weights that are averaged, float64."""
     means: TraceMeans | None = None
-    """Of the examples so far, as they were shown; None where traces keep their means."""
+    """Mean traces of the examples as they were shown; None without mean-free learning."""
 
 
 class Learned(NamedTuple):
-    """What is worth knowing of one learned batch."""
+    """Information on a learned batch."""
 
-    position: int  #: examples learned, these included
+    position: int  #: examples learned, including these
     examples: int  #: in the batch
-    log_likelihood: float  #: mean over its examples of the desired output's, estimated over compartments while learning
-    hidden_spikes_per_step: float  #: mean over its examples, summed over compartments
-    seconds: float  #: by the clock
+    log_likelihood: float  #: of the desired outputs, estimated over compartments while learning, mean over examples
+    hidden_spikes_per_step: float  #: summed over compartments, mean over examples
+    seconds: float  #: wall-clock time
 
 
 class Evaluated(NamedTuple):
-    """What is worth knowing of an evaluation."""
+    """Information on an evaluation."""
 
     record: Record
     is_best: bool  #: by validation
     is_best_on_test: bool
-    seconds: float  #: by the clock
+    seconds: float  #: wall-clock time
 
 
 class Observer(Protocol):
-    """Told what happens while a trainer runs."""
+    """Called after every batch and evaluation of a trainer."""
 
     def learned(self, trainer: Trainer, event: Learned, /) -> None: ...
     def evaluated(self, trainer: Trainer, event: Evaluated, /) -> None: ...
 
 
-SILENT = 0.05  # of the desired spikes
-FAR_WORSE = 20  # times the log-likelihood of pure chance
+SILENT = 0.05  # fraction of the desired spikes
+FAR_WORSE = 20  # times the log-likelihood of chance
 
 
 class DivergenceWarning(UserWarning):
-    """The numbers are finite, but training has left everything sensible behind."""
+    """Training has diverged, although all values are finite."""
 
 
 class Trainer:
@@ -122,32 +119,31 @@ class Trainer:
     Parameters
     ----------
     network, parameters, rule
-        What learns, from where (they are copied), and how: the rule needs a learning rate.
+        The network, its initial parameters (copied), and a rule with a learning rate.
     data
-        Where the examples are, which are read when their turn comes: ``gemsnn.events.open_prepared(...)``,
-        :class:`ArrayData`, or anything of that shape.
+        Examples, which are read when needed: ``gemsnn.events.open_prepared(...)``, :class:`ArrayData`, or an object
+        with the same interface.
     partition
-        Which examples are learned from, and which are evaluated on; all of them if not given.
+        Which examples are learned from and which are evaluated on; default: all training and all test examples.
     n_compartments
         K while learning.
     schedule
-        How long, in which steps.
+        Number of epochs, batch size, course of the learning rate.
     augmentation
-        What happens to examples each time they are learned, one after the other.
+        Changes that are applied to examples each time they are learned, one after the other.
     evaluations
-        When to evaluate, how, and what makes a model the best.
+        When and how to evaluate, and how to select the best model.
     means
-        Of the traces to begin with, in mean-free learning; None: traces keep their means.
+        Initial means of the traces in mean-free learning; None: traces keep their means.
     seed, first
-        They decide the order of the examples and every random draw, which for example n of the run are those of
-        ``first + n``.
+        Determine the order of the examples and every random draw; example n of the run has the key ``first + n``.
     objective, likelihood_first, objective_rule
-        What is learned for, after ``likelihood_first`` of the run was learned for likelihood; and how, ``rule`` if not
-        given. The default objective is likelihood from beginning to end.
+        What is learned for after the fraction ``likelihood_first`` of the run, which is learned for likelihood, and the
+        rule for it, by default ``rule``. The default objective is likelihood throughout.
     threads
-        They share out the examples of a batch, and those that are evaluated; the results do not depend on it.
+        Threads for the examples of a batch and of evaluations; the results do not depend on their number.
     state
-        Where to go on; the beginning if not given.
+        State to resume from; default: the beginning.
     """
 
     def __init__(
@@ -176,17 +172,23 @@ class Trainer:
         self.schedule, self.evaluations = schedule or Schedule(), evaluations or Evaluations()
         self.augmentation, self.seed, self.first, self.threads = tuple(augmentation), seed, first, threads
         _check_network(network, data)
-        _ = rule.step_size  # a number by now
+        _ = rule.step_size  # raises an error if there is none
         network.check_parameters(parameters)
         self.state = TrainingState(parameters.copy(), means=means) if state is None else state
         self._dtype, self._mean_free = parameters.dtype, means is not None
         lengths, n = data.train.lengths[self.partition.training], len(self.partition.training)
-        self._steps = Fraction(int(lengths.sum()), n)  # of an example, on average
+        self._steps = Fraction(int(lengths.sum()), n)  # mean of an example
         self.total = self.schedule.total(n, float(self._steps))
         self.batches = Batches(n, self.schedule.batch_size, self.total)
         self._average_from = self.total - round(self.schedule.average_last * self.total)
         self._evaluate_at = self.evaluations.points(self.batches, self._steps)
-        self._health = self._looked_after(lengths)
+        preprocessing, labels = data.preprocessing, data.train.labels
+        self._health = Health(
+            network.n_hidden,
+            lengths,
+            None if preprocessing is None else preprocessing.bin_us,
+            None if labels is None else labels[self.partition.validation],
+        )
         self._patience = self.evaluations.patience_for(len(self._evaluate_at), len(self.partition.validation))
         self.objective, self.objective_rule = objective, objective_rule or rule
         _check_objective(objective, self.objective_rule, network, n_compartments)
@@ -201,7 +203,7 @@ class Trainer:
         self._lessons, self._doubted = (for_likelihood, for_objective), objective == LIKELIHOOD
         self._order: tuple[int, Indices] = (-1, self.partition.training)
 
-    # ---- where we are
+    # ---- position
 
     @property
     def position(self) -> int:
@@ -209,7 +211,7 @@ class Trainer:
 
     @property
     def for_objective(self) -> bool:
-        """Whether the next batch is learned for the objective, not for likelihood first."""
+        """Whether the next batch is learned for the objective, not for likelihood."""
         return self.position >= self._objective_from
 
     @property
@@ -224,17 +226,17 @@ class Trainer:
 
     @property
     def evaluation_due(self) -> bool:
-        """Whether the position is one to evaluate at, and that has not been done."""
+        """Whether an evaluation at this position is still to be done."""
         return self.position in self._evaluate_at and self.state.progress.evaluated != self.position
 
     @property
     def n_evaluations(self) -> int:
-        """Evaluations of the whole run, if it is not stopped early."""
+        """Number of evaluations of the whole run, unless it is stopped early."""
         return len(self._evaluate_at)
 
     @property
     def evaluations_left(self) -> int:
-        """Evaluations still to come, if the run is not stopped early."""
+        """Number of remaining evaluations, unless the run is stopped early."""
         return self._evaluate_at.after(self.position)
 
     @property
@@ -246,7 +248,7 @@ class Trainer:
         return self._order[1][start : start + self.batches.end(self.position) - self.position]
 
     def parameters(self) -> Parameters:
-        """The weights that make the model: the average if there is one, else the latest."""
+        """The weights of the model: the average if there is one, otherwise the latest."""
         total, count = self.state.weight_sum, self.state.progress.averaged
         if total is None:
             return self.state.parameters.copy()
@@ -255,19 +257,19 @@ class Trainer:
         )
 
     def model(self, record: Record | None = None, about: Mapping[str, Any] | None = None) -> Model:
-        """The model as it is now.
+        """The current model.
 
-        ``record`` is the evaluation that it belongs to; ``about`` what else is worth knowing of it, as JSON values.
+        ``record`` is its evaluation, ``about`` additional information on it, as JSON values.
         """
         K, labels = self.n_compartments, self.data.train.labels
-        told: dict[str, Any] = {
+        described: dict[str, Any] = {
             "position": self.position,
             "evaluation": record,
             **(about or {}),
             "communication": {"compartments": K, **self.rule.communication(self.network, K)._asdict()},
         }
         if labels is not None and labels.ndim == 2:
-            told["several_labels"] = True
+            described["several_labels"] = True
         return Model(
             self.network,
             self.parameters(),
@@ -276,12 +278,12 @@ class Trainer:
             self.data.n_steps,
             self.seed,
             self.data.preprocessing,
-            {**told, "data": self.data.fingerprint},
+            {**described, "data": self.data.fingerprint},
             means=self.state.means,
         )
 
     def adopt(self, state: TrainingState) -> None:
-        """Go on from a state; one that does not fit the network is a ``CheckpointError``."""
+        """Resume from a state; one that does not fit the network is a ``CheckpointError``."""
         try:
             self.network.check_parameters(state.parameters)
             if state.parameters.dtype != self._dtype:
@@ -298,7 +300,7 @@ class Trainer:
         self.state = state
 
     def _check_progress(self, state: TrainingState) -> None:
-        """What was reached follows from the position; anything else would go on to other numbers."""
+        """The progress follows from the position; with any other, the run would not resume identically."""
         progress, due = state.progress, self._evaluate_at
         position = progress.position
         if position > self.total:
@@ -315,8 +317,8 @@ class Trainer:
         if (state.weight_sum is None) != (progress.averaged == 0):
             raise DataError(f"{progress.averaged} batches are averaged, but their sum is {state.weight_sum}")
         evaluated = progress.evaluated
-        left = due.after(evaluated) - due.after(position)  # since then; the last may be about to be done
-        if evaluated > position or (evaluated and evaluated not in due) or left > (position in due):
+        missed = due.after(evaluated) - due.after(position)  # one at this position may still be due
+        if evaluated > position or (evaluated and evaluated not in due) or missed > (position in due):
             raise DataError(f"the last evaluation was at {evaluated}, which cannot be at position {position}")
         if (progress.last is None) != (evaluated == 0) or (progress.last and progress.last["position"] != evaluated):
             raise DataError(f"the last evaluation was at {evaluated}, but its figures are others")
@@ -324,14 +326,14 @@ class Trainer:
     def _time_samples(self, position: int) -> int:
         """Time steps of the first examples of the run."""
         lengths = self.data.train.lengths
-        epoch, place = divmod(position, self.batches.epoch)
+        epoch, examples = divmod(position, self.batches.epoch)
         whole = int(lengths[self.partition.training].sum())
-        return epoch * whole + int(lengths[self._order_of(epoch)[:place]].sum())
+        return epoch * whole + int(lengths[self._order_of(epoch)[:examples]].sum())
 
-    # ---- going on
+    # ---- running
 
     def run(self, *observers: Observer, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Go on until finished, or until ``stop`` says so; returns whether finished."""
+        """Run until finished, or until ``stop`` returns True; returns whether finished."""
         while not self.finished:
             if stop():
                 return False
@@ -359,13 +361,13 @@ class Trainer:
         if self.for_objective and not self._doubted:
             self._warn_of_doubts()
         likelihoods, spikes, reports = self._learn(lessons)
-        n = len(indices)  # lessons that were added stand after these, and are not counted
+        n = len(indices)  # added lessons come after these and are not counted
         progress.position += n
         progress.time_samples += int(self.data.train.lengths[indices].sum())
-        for place, lesson in enumerate(lessons[:n]):
-            progress.log_likelihood_sum += likelihoods[place]
-            progress.hidden_spikes_sum += spikes[place]
-            progress.report_sum += reports[place]
+        for i, lesson in enumerate(lessons[:n]):
+            progress.log_likelihood_sum += likelihoods[i]
+            progress.hidden_spikes_sum += spikes[i]
+            progress.report_sum += reports[i]
             if state.means is not None:
                 state.means = state.means.moved(mean_trace(self.network, cast(SpikeList, lesson.inputs)))
         if progress.position > self._average_from:
@@ -373,7 +375,7 @@ class Trainer:
         return Learned(progress.position, n, sum(likelihoods[:n]) / n, sum(spikes[:n]) / n, time.perf_counter() - begin)
 
     def evaluate(self, stop: Callable[[], bool] = lambda: False) -> Evaluated:
-        """Measure the model, and take note of it."""
+        """Evaluate the model and record the result."""
         begin = time.perf_counter()
         progress, by = self.state.progress, self.evaluations.select_by
         since = progress.position - progress.evaluated
@@ -393,8 +395,8 @@ class Trainer:
         self._warn_of_divergence(record["train"]["log_likelihood"])
         self._warn_of_silence(record["validation"] or record["test"])
         epochs = math.ceil(self.total / self.batches.epoch)
-        for told in self._health.after(record, epochs, at_the_end=progress.position >= self.total):
-            warnings.warn(told, LearningWarning, stacklevel=3)
+        for warning in self._health.after(record, epochs, at_the_end=progress.position >= self.total):
+            warnings.warn(warning, LearningWarning, stacklevel=3)
         is_best = _better(record, progress.best, "validation", by)
         is_best_on_test = _better(record, progress.best_on_test, "test", by or "accuracy")
         progress.stale = 0 if is_best else progress.stale + 1
@@ -410,40 +412,29 @@ class Trainer:
 
     # ---- inside
 
-    def _looked_after(self, lengths: NDArray[np.int64]) -> Health:
-        preprocessing, labels = self.data.preprocessing, self.data.train.labels
-        return Health(
-            self.network.n_hidden,
-            lengths,
-            None if preprocessing is None else preprocessing.bin_us,
-            None if labels is None else labels[self.partition.validation],
-        )
-
     def _order_of(self, epoch: int) -> Indices:
-        """The training examples in the order in which an epoch shows them."""
+        """The training examples in the order of an epoch."""
         training = self.partition.training
         return training[epoch_order(len(training), self.seed, epoch)] if self.schedule.shuffle else training
 
     def _lessons_of(self, indices: Indices) -> list[Lesson]:
-        """The examples as they stand in the data, each with the rule for the whole batch times its own weight."""
-        how = self.objective_rule if self.for_objective else self.rule
-        rule = self.schedule.rule_at(how, self.position, self.total)
+        """The unchanged examples, each with the rule of the batch, its step size multiplied by the example's weight."""
+        rule = self.objective_rule if self.for_objective else self.rule
+        rule = self.schedule.rule_at(rule, self.position, self.total)
         lessons = []
-        for place, index in enumerate(indices.tolist()):
+        for n, index in enumerate(indices.tolist()):
             inputs, target = self.data.train.load(index)
             rate = rule.step_size * float(self.partition.weights[index])
             targets = desired(self.data.train.labels, index, target, inputs.n_steps, self.network.n_visible)
-            lessons.append(
-                Lesson(inputs, targets, replace(rule, learning_rate=rate), self.first + self.position + place)
-            )
+            lessons.append(Lesson(inputs, targets, replace(rule, learning_rate=rate), self.first + self.position + n))
         return lessons
 
     def _learn(self, batch: Sequence[Lesson]) -> tuple[list[float], list[float], list[float]]:
-        """Learn a batch; returns the log-likelihood, hidden spikes per step and summed reports of each lesson."""
+        """Learn a batch; returns the log-likelihood, hidden spikes per step and summed report of each lesson."""
         state = self.state
-        with np.errstate(over="ignore", invalid="ignore"):  # divergence is told below, once
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported below, once
             state.parameters, found = self._lessons[self.for_objective].learn(state.parameters, batch, state.means)
-            likelihoods = [_log_mean_exp(one.log_likelihood.sum(axis=0)) for one in found]
+            likelihoods = [float(log_mean_exp(one.log_likelihood.sum(axis=0)[:, None])[0]) for one in found]
         diverged = f"training diverged at example {self.first + self.position}"
         check_finite(self.rule.step_size, diverged, likelihoods, state.parameters.bias)
         for one in found:
@@ -452,10 +443,10 @@ class Trainer:
         return likelihoods, spikes, [float(one.report.sum(axis=0).mean()) for one in found]
 
     def _warn_of_divergence(self, log_likelihood: float) -> None:
-        """Numbers may stay finite and mean nothing: a network far worse than chance has not learned."""
+        """Values may be finite and meaningless: a network that is far worse than chance has diverged."""
         circuits = self.network.circuits.visible
         sizes = [len(circuit.neurons) + circuit.silent for circuit in circuits.competing]
-        nats = int(circuits.bernoulli.sum()) * math.log(2) + sum(map(math.log, sizes))  # a step
+        nats = int(circuits.bernoulli.sum()) * math.log(2) + sum(map(math.log, sizes))  # per step
         chance = -float(self._steps) * nats
         if log_likelihood < FAR_WORSE * chance:
             warnings.warn(
@@ -467,7 +458,7 @@ class Trainer:
             )
 
     def _warn_of_doubts(self) -> None:
-        """Once, from the spikes that are desired of the first training examples."""
+        """Warn once, depending on the desired spikes of the first training examples."""
         self._doubted = True
         spikes = steps = 0
         for index in self.partition.training[:100].tolist():
@@ -479,7 +470,7 @@ class Trainer:
             warnings.warn(f"objective: {doubts}", DivergenceWarning, stacklevel=4)
 
     def _warn_of_silence(self, figures: Record | None) -> None:
-        """Where spikes cost more than they gain, visible neurons stop spiking, and nothing is learned any more."""
+        """If spikes cost more than they gain, visible neurons fall silent and nothing more is learned."""
         if figures is None or "visible_spikes_per_step" not in figures or not self.for_objective:
             return
         spikes, desired_spikes = figures["visible_spikes_per_step"], figures["target_spikes_per_step"]
@@ -504,16 +495,16 @@ class Trainer:
     def _measure(self, examples: Examples, indices: Indices, stop: Callable[[], bool]) -> Record | None:
         if not len(indices):
             return None
-        how = self.evaluations
+        settings = self.evaluations
         return evaluate(
             self.network,
             self.parameters(),
             examples,
             indices,
-            how.decoders,
-            likelihood_samples=how.likelihood_samples,
-            likelihood_mean=how.likelihood_mean,
-            n_bins=how.n_bins,
+            settings.decoders,
+            likelihood_samples=settings.likelihood_samples,
+            likelihood_mean=settings.likelihood_mean,
+            n_bins=settings.n_bins,
             seed=derived_seed(self.seed, Purpose.PREDICT),
             threads=self.threads,
             stop=stop,
@@ -524,12 +515,6 @@ def _better(record: Record, than: Record | None, split: str, by: str | None) -> 
     if record[split] is None:
         return False
     return than is None or better(record[split], than[split], by)
-
-
-def _log_mean_exp(each: NDArray[np.float64]) -> float:
-    """Of the log-likelihoods (K,) of the compartments: log of the mean of p(x || h), as everywhere else."""
-    highest = float(each.max())
-    return highest + math.log(float(np.exp(each - highest).mean()))
 
 
 def _check_objective(objective: Objective, rule: Rule, network: Network, n_compartments: int) -> None:

@@ -1,4 +1,4 @@
-"""From evidence to a class with its probability: one decoder per file, and the one list that names them."""
+"""From evidence to a class with its probability: one decoder per file, and the list of all decoders."""
 
 from gemsnn.common import kinds
 from gemsnn.common.words import shown
@@ -14,13 +14,13 @@ __all__ = ["DECODERS", "Answer", "Decoder", "as_decoder", "register"]
 
 
 def as_decoder(decoder: str | Decoder) -> Decoder:
-    """The decoder of that name, or the user's own as it is."""
+    """The decoder with that name; a decoder object is returned unchanged."""
     if isinstance(decoder, str):
         if decoder not in DECODERS:
             known = ", ".join(map(repr, DECODERS))
             raise ConfigError(
-                f"unknown decoder {shown(decoder)}: choose one of {known}; one of your own must be registered "
-                "first, by gemsnn.inference.decoders.register"
+                f"unknown decoder {shown(decoder)}: choose one of {known}; a decoder of your own must be registered "
+                "first, with gemsnn.inference.decoders.register"
             )
         return DECODERS[decoder]
     missing = [name for name in ("name", "free", "start", "update", "answer") if not hasattr(decoder, name)]
@@ -33,16 +33,16 @@ def as_decoder(decoder: str | Decoder) -> Decoder:
 
 
 def register(name: str, decoder: type[Decoder] | Decoder) -> None:
-    """Let settings name a decoder of your own, as they name the built-in ones.
+    """Make a decoder of your own available by name in settings, like the built-in ones.
 
     Parameters
     ----------
     name
-        The decoder's ``name``. Models that are read out by it are stored with that name.
+        The decoder's ``name``. Models that use it store this name.
     decoder
-        A class, which is called without arguments, or a decoder.
+        A decoder, or a class that is called without arguments.
     """
     made = as_decoder(decoder() if isinstance(decoder, type) else decoder)
     if made.name != name:
-        raise ConfigError(f"the decoder calls itself {made.name!r}: register it by that name, not as {name!r}")
+        raise ConfigError(f"the decoder's name is {made.name!r}: register it by that name, not as {name!r}")
     kinds.register("decoder", DECODERS, name, made, type)

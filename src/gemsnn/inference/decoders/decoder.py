@@ -1,4 +1,4 @@
-"""What a decoder is: it takes the evidence of one time step after another, and has an answer after each."""
+"""The contract of a decoder: it receives the evidence of each time step and can answer after every step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Answer(NamedTuple):
-    """What a decoder says of evidence with shape (..., K, C)."""
+    """A decoder's answer to evidence of shape (..., K, C)."""
 
     classes: NDArray[np.int64]  #: (...): index of the class
     probabilities: NDArray[np.float64]  #: (..., C)
@@ -17,17 +17,17 @@ class Answer(NamedTuple):
 
 
 class Decoder(Protocol):
-    """A way to read a class out of the network, step by step; leading axes of the evidence are any batch.
+    """Reads a class out of the network, step by step; leading axes of the evidence are batch dimensions.
 
-    Any object with these five names is a decoder, and is given in place of a decoder's name.
+    Any object with these five names is a decoder and can be passed in place of a decoder's name.
 
     Attributes
     ----------
     name
-        What it is called in settings and results.
+        Its name in settings and results.
     free
         True: visible neurons run freely, and the evidence of a step is their spikes (..., K, C).
-        False: the evidence of a step is the log-probability (..., K, C) of the spikes that each class desires.
+        False: the evidence of a step is the log-probability (..., K, C) of the desired spikes of each class.
     """
 
     @property
@@ -39,7 +39,7 @@ class Decoder(Protocol):
         """The state before the first step, for evidence of the given shape (..., K, C)."""
 
     def update(self, state: Any, evidence: NDArray[Any]) -> Any:
-        """A new state, with the evidence of one more step; the old one is left as it is."""
+        """A new state that includes the evidence of one more step; the old state stays unchanged."""
 
     def answer(self, state: Any) -> Answer:
-        """What is to be said after the steps seen so far, at least one."""
+        """The answer after the steps so far, at least one."""

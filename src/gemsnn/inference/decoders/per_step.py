@@ -1,7 +1,7 @@
-r"""The model's posterior of each step on its own, averaged over the steps.
+r"""The model's posterior of each single step, averaged over the steps.
 
 The SoftMax over classes of :math:`\frac{1}{T} \sum_t \log \frac{1}{K} \sum_k p(x_{c,t} \mid h^k)`. The steps of a
-recording tell much the same, so that their sum, which takes them as independent, is far too sure; their mean is not.
+recording are strongly dependent, so their sum, which treats them as independent, is overconfident; their mean is not.
 """
 
 from __future__ import annotations

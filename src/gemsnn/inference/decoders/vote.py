@@ -1,7 +1,7 @@
 r"""The paper's majority vote.
 
-Compartment k votes for the visible neuron that spiked most, :math:`\hat c^k = \arg\max_c \sum_t x^k_{c,t}`; the class
-with most votes :math:`z_c` wins; its probability is the SoftMax of the votes.
+Compartment k votes for the visible neuron with the most spikes, :math:`\hat c^k = \arg\max_c \sum_t x^k_{c,t}`; the
+class with the most votes :math:`z_c` wins; the probabilities are the SoftMax of the votes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Data in a model's terms: its inputs, and its classes in its order."""
+"""Data adapted to a model: its inputs, its polarities, and its classes in its order."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from gemsnn.events import Preprocessing
 from gemsnn.model.spike_list import SpikeList
 from gemsnn.training.data import Data, Examples
 from gemsnn.training.model import Model
-from gemsnn.training.polarity import merged_polarities
 
 
 def with_inputs_of(model: Model, data: Data, name: str | None = None) -> Data:
-    """The data with the model's inputs; data that were prepared otherwise are a ``DataError`` that says what differs.
+    """The data with the model's inputs; data that were prepared differently are a ``DataError`` that names the choices.
 
-    Polarities are merged where the model has them merged.
+    Polarities are merged if they are in the model.
     """
     name = str(getattr(data, "path", "the data")) if name is None else name
     ours = model.preprocessing
@@ -55,52 +54,69 @@ def how_to_prepare(choices: Preprocessing, fields: Sequence[str]) -> str:
     if x is not None and y is not None:
         crop = f"--crop {x[0]} {y[0]} {x[1] - x[0] + 1} {y[1] - y[0] + 1}"
         options |= {"x_range": crop, "y_range": crop}
-    told = dict.fromkeys(option for field in fields if (option := options.get(field)) is not None)
-    return f": with {' '.join(told)}" if told else ""
+    found = dict.fromkeys(option for field in fields if (option := options.get(field)) is not None)
+    return f": with {' '.join(found)}" if found else ""
+
+
+def merged_polarities(data: Data) -> Data:
+    """The data with ON and OFF events of a pixel as one input, as in the paper; unchanged if they are not separate."""
+    choices = data.preprocessing
+    if choices is None or choices.polarity == "merged" or choices.n_inputs != data.n_inputs:
+        return data
+    merged = choices.model_copy(update={"polarity": "merged"})
+    train, test = (_MergedExamples(part, merged_inputs=merged.n_inputs) for part in (data.train, data.test))
+    return cast(Data, _Adapted(data, preprocessing=merged, n_inputs=merged.n_inputs, train=train, test=test))
 
 
 def relabelled(data: Data, classes: Sequence[Any], names: Sequence[str] | None = None) -> Data:
-    """The data with these classes, among which its own are found by name.
+    """The data with these classes; its own classes are matched by name.
 
-    ``names`` are those of the data's classes where they are to be called otherwise.
+    ``names`` are new names of the data's classes.
     """
     if tuple(data.classes) == tuple(classes) and names is None:
         return data
-    places = {str(label): place for place, label in enumerate(classes)}
+    index = {str(label): i for i, label in enumerate(classes)}
     own = [str(label) for label in data.classes] if names is None else list(names)
-    return cast(Data, _Relabelled(data, tuple(classes), np.array([places.get(name, -1) for name in own])))
+    indices = np.array([index.get(name, -1) for name in own])
+    train, test = (
+        _AdaptedExamples(part, labels=_relabelled(part, indices, len(classes))) for part in (data.train, data.test)
+    )
+    return cast(Data, _Adapted(data, classes=tuple(classes), n_visible=len(classes), train=train, test=test))
 
 
-class _Relabelled:
-    def __init__(self, data: Data, classes: tuple[Any, ...], places: NDArray[np.int64]) -> None:
-        self._data, self.classes, self.n_visible = data, classes, len(classes)
-        self.train, self.test = (_RelabelledExamples(part, places, len(classes)) for part in (data.train, data.test))
+def _relabelled(examples: Examples, indices: NDArray[np.int64], n_classes: int) -> NDArray[Any]:
+    """Labels by the new indices of the old classes; -1 stands for a class that is not among the new ones."""
+    labels = examples.labels
+    assert labels is not None  # data of classes
+    if labels.ndim == 1:
+        return np.asarray(indices[labels])
+    found = np.zeros((len(labels), n_classes), dtype=labels.dtype)
+    found[:, indices[indices >= 0]] = labels[:, indices >= 0]
+    return found
+
+
+class _Adapted:
+    """Data of which some attributes are replaced."""
+
+    def __init__(self, original: Any, **replaced: Any) -> None:
+        self.__dict__.update(replaced, _original=original)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._data, name)
+        return getattr(self._original, name)
 
 
-class _RelabelledExamples:
-    """Label -1 stands for a class that is not among the new ones."""
-
-    def __init__(self, examples: Examples, places: NDArray[np.int64], n_classes: int) -> None:
-        labels = examples.labels
-        assert labels is not None  # data of classes
-        if labels.ndim == 1:
-            self.labels = places[labels]
-        else:
-            self.labels = np.zeros((len(labels), n_classes), dtype=labels.dtype)
-            self.labels[:, places[places >= 0]] = labels[:, places >= 0]
-        self._examples = examples
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._examples, name)
-
+class _AdaptedExamples(_Adapted):
     def __len__(self) -> int:
-        return len(self._examples)
+        return len(self._original)
 
     def __getitem__(self, index: int) -> Any:
-        return cast(Any, self._examples)[index]
+        return self._original[index]
+
+
+class _MergedExamples(_AdaptedExamples):
+    def __getitem__(self, index: int) -> NDArray[np.bool_]:
+        return self.load(index)[0].to_array(self.merged_inputs)
 
     def load(self, index: int, /) -> tuple[SpikeList, SpikeList | None]:
-        return self._examples.load(index)
+        inputs, target = self._original.load(index)
+        return inputs.folded(self.merged_inputs), target  # all OFF cells come first, then all ON cells
