@@ -30,7 +30,7 @@ if IN_PYTHON:  # compiled code does not warn
 def jit(**options: Any) -> Callable[[Function], Function]:
     """``numba.njit`` without the interpreter's lock, cached on disk if possible."""
 
-    options = {"nogil": True, "no_cfunc_wrapper": True, **options}  # nobody calls them from C
+    options = {"nogil": True, "no_cfunc_wrapper": True, **options}  # they are not called from C
 
     def decorate(function: Function) -> Function:
         return cast(Function, kept_on_disk(njit(**options)(function), function))

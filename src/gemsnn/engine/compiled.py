@@ -30,7 +30,7 @@ def learner(
 ) -> protocol.Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""
     form = FORM or suitable_form(task, parameters.dtype, free, steps)
-    if state is not None and not isinstance(state.kept, Rested):  # the form that began goes on
+    if state is not None and not isinstance(state.kept, Rested):  # a form continues its own states
         form = "event" if isinstance(state.kept, event.Kept) else "sparse"
 
     def wake(weights: Parameters, state: State) -> protocol.Learner:

@@ -137,7 +137,6 @@ class Learner(FormLearner):
         self._set_means(means, np.array(means, dtype=self.dtype))
 
     def take(self) -> tuple[Parameters, State]:
-        """Parameters and state without a copy: if the learner goes on, they change with it."""
         self._write_all()
         carried, window = self._arrays.carried, self._arrays.window
         now, D = int(window.now[0]), self._duration
@@ -473,7 +472,7 @@ def within(inputs: Integers, part: Sources) -> Integers:
 
 
 def filled_up(populations: tuple[Population, ...]) -> tuple[Population, ...]:
-    """Four or eight populations for the kernels, which are compiled anew for each number of them."""
+    """Four or eight populations, because kernels are compiled for each number of them."""
     number = len(populations)
     return populations + (populations[0]._replace(size=0),) * (max(4, 1 << (number - 1).bit_length()) - number)
 

@@ -1,4 +1,4 @@
-"""Point 2 of the event form, scalar products between the traces of steps: from counts of sources that spike at both."""
+"""Point 2 of the event form: scalar products of the traces of two steps, from counts of sources that spike at both."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def finite_products(p: Population, taps: Any, time: int, t: int, begin: int, scr
             mix(counts, offsets, factors, number, begin * K, t * K, halves[k, slot * n_basis + basis])
     if begin < t:
         # The newest trace, R_{t-1}, with the spikes of the steps before.
-        size = (D + 1) * K * K  # of what ``recent`` has for a step
+        size = (D + 1) * K * K  # of a step's part of ``recent``
         for basis in range(n_basis):
             number = 0
             for other_slot in range(D + 1):

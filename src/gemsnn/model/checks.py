@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError, DataError, ShapeError
 
-# Contiguous and writeable: Numba would compile anew for a read-only array.
+# Contiguous and writeable: for a read-only array, Numba would compile another kernel.
 LAYOUT: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 
 

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Circuit:
-    """A winner-take-all circuit: neurons of which at most one spikes at a step.
+    """A winner-take-all circuit: neurons of which at most one spikes at each step.
 
     Parameters
     ----------
