@@ -292,7 +292,8 @@ def forms(quick: bool) -> Section:
     )
     worst = 0.0
     for name, (work, K) in cases.items():
-        chosen = compiled.suitable_form(work.network, work.parameters, work.rule, K, False, len(work.inputs))
+        task = compiled.Task(work.network, work.rule, K, compiled.LIKELIHOOD)
+        chosen = compiled.suitable_form(task, work.parameters.dtype, False, len(work.inputs))
         possible = [form for form in ("event", "sparse") if _has_form(work, form)]
         contestants: dict[Hashable, Contestant] = {}
         for form in possible:

@@ -31,8 +31,8 @@ def peak_memory(contestant: str, n_compartments: int, n_inputs: int, n_hidden: i
         from gemsnn import learn
         from gemsnn.engine import compiled
 
-        about = work.network, work.parameters, work.rule, n_compartments
-        compiled.FORM = compiled.suitable_form(*about, free=False, steps=T)
+        task = compiled.Task(work.network, work.rule, n_compartments, compiled.LIKELIHOOD)
+        compiled.FORM = compiled.suitable_form(task, work.parameters.dtype, free=False, steps=T)
         learn(*tiny, n_compartments=2)
         compiled.FORM = None
     else:

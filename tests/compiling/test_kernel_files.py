@@ -75,7 +75,7 @@ def test_a_kernel_under_the_name_of_another_is_compiled_anew(kernel, cache):
 
 
 def test_damage_is_reported_once_and_names_the_file(kernel, capsys, monkeypatch):
-    monkeypatch.setattr(kernel_files._Doubt, "said", False)
+    monkeypatch.setattr(kernel_files._Warning, "shown", False)
     for _ in range(2):
         kernel.write_bytes(kernel.read_bytes()[:-1])
         anew()

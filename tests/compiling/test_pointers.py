@@ -8,7 +8,7 @@ from numba import types
 
 import gemsnn
 from gemsnn.compiling.jit import inlined, kernel
-from gemsnn.compiling.pointers import pointer, unpacking
+from gemsnn.compiling.pointers import layout_of, pointer, unpacking
 
 SIGNATURE = types.void(types.float64[::1], types.float64[::1])
 
@@ -26,7 +26,7 @@ def called(function, given, found):
 
 def of(settings, formula):
     """As rules are handed to kernels: a formula with settings by name, made a function of arrays."""
-    unpack, formula_of = unpacking(settings), inlined(formula)
+    unpack, formula_of = unpacking(layout_of(settings)), inlined(formula)
 
     def written(given, found):
         by_name = unpack(given)

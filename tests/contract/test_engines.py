@@ -13,6 +13,7 @@ import gemsnn
 from gemsnn.engine import ENGINES, compiled, engine_named
 from gemsnn.engine.protocol import Example, Info, State
 from gemsnn.engine.randomness import Uniforms
+from gemsnn.engine.task import Task
 from gemsnn.model.spike_list import SpikeList
 
 T, K, N = 50, 4, 6
@@ -41,7 +42,7 @@ def draws_of(visible):
 
 
 def learned(engine, of=parameters):
-    learner = engine.learner(network, of, rule, K)
+    learner = engine.learner(Task(network, rule, K), of)
     info = learner.run(inputs[0], targets[0], draws_of(False)(0).draw(T))
     return (*learner.take(), info)
 
@@ -101,7 +102,7 @@ def learns_step_by_step_as_in_bulk(engine):
     bulk = learned(engine)
     uniforms = Uniforms(7, 0, K, network.n_hidden, network.n_visible).draw(T)
     for free in (False, True):
-        learner = engine.learner(network, parameters, rule, K, free=free)
+        learner = engine.learner(Task(network, rule, K), parameters, free=free)
         if not free:  # in pieces
             infos = [
                 learner.run(inputs[0, part], targets[0, part], uniforms[part, :, : network.n_hidden])
@@ -143,9 +144,9 @@ def goes_on_from_a_state_with_and_without_targets(engine):
             learner.step(inputs[0, t], targets[0, t] if t % 3 else None, uniforms[t])
         return learner.take()
 
-    whole = steps(engine.learner(network, parameters, rule, K, free=True), range(T))
-    half = steps(engine.learner(network, parameters, rule, K, free=True), range(20))
-    rest = steps(engine.learner(network, half[0], rule, K, free=True, state=half[1]), range(20, T))
+    whole = steps(engine.learner(Task(network, rule, K), parameters, free=True), range(T))
+    half = steps(engine.learner(Task(network, rule, K), parameters, free=True), range(20))
+    rest = steps(engine.learner(Task(network, rule, K), half[0], free=True, state=half[1]), range(20, T))
     assert_parameters_close(rest[0], whole[0], TOLERANCE)
     assert_close(rest[1].log_weights, whole[1].log_weights, TOLERANCE)
     assert rest[1].time == whole[1].time == T
@@ -153,7 +154,7 @@ def goes_on_from_a_state_with_and_without_targets(engine):
 
 def learns_nothing_while_running_freely(engine):
     uniforms = Uniforms(7, 0, K, network.n_hidden, network.n_visible).draw(T)
-    learner = engine.learner(network, parameters, rule, K, free=True)
+    learner = engine.learner(Task(network, rule, K), parameters, free=True)
     for t in range(10):
         learner.step(inputs[0, t], targets[0, t], uniforms[t])
     before = learner.take()[0].copy()
@@ -173,7 +174,7 @@ def holds_no_more_memory_after_a_long_sequence(engine):
     fading = replace(rule, gamma=0.5)  # after some fifty steps nothing is left of an eligibility
 
     def held(n_steps):
-        learner = engine.learner(network, parameters, fading, K)
+        learner = engine.learner(Task(network, fading, K), parameters)
         uniforms = np.random.default_rng(0).random((n_steps, K, network.n_hidden))
         learner.run(np.resize(inputs[0], (n_steps, 4)), np.resize(targets[0], (n_steps, 3)), uniforms)
         return sum(array.nbytes for array in arrays_of(learner.take()[1]))
@@ -197,9 +198,9 @@ def learns_every_batch_as_if_it_were_the_first(engine):
         return found
 
     for dtype in (np.float32, np.float64):
-        going_on = engine.batches(network, parameters.astype(dtype), rule, K, steps=T, threads=1)
+        going_on = engine.batches(Task(network, rule, K), parameters.astype(dtype), steps=T, threads=1)
         for number in range(3):
-            fresh = engine.batches(network, going_on.parameters.copy(), rule, K, steps=T, threads=3)
+            fresh = engine.batches(Task(network, rule, K), going_on.parameters.copy(), steps=T, threads=3)
             infos = zip(going_on.learn(examples(number), means[number]),
                         fresh.learn(examples(number, True), means[number]), strict=True)  # fmt: skip
             assert going_on.parameters.dtype == dtype

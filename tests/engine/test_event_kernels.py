@@ -21,6 +21,8 @@ from gemsnn.engine.event_drive import drive, take_in_again
 from gemsnn.engine.event_learning import add_learned, own_drive
 from gemsnn.engine.event_products import begin_finite_products, begin_recursive_products
 from gemsnn.engine.event_writing import spikes_by_source, write_back, write_means
+from gemsnn.engine.protocol import State
+from gemsnn.engine.task import Task
 from gemsnn.objectives import LIKELIHOOD
 
 TOLERANCE = 1e-12
@@ -38,14 +40,14 @@ class Both(NamedTuple):
     @property
     def populations(self):
         """Of the learner, each with its sources and its own compartments."""
-        for p in self.learner._populations:
-            first = p.first if p.of_inputs else self.learner.network.n_inputs + p.first
+        for p in self.learner.populations:
+            first = p.first if p.of_inputs else self.learner.task.network.n_inputs + p.first
             yield p, slice(first, first + p.size), slice(0, len(p.products))
 
     def fed(self, p):
         """(n,) bool"""
-        fed = np.zeros(self.learner.network.n_neurons, dtype=bool)
-        for first, last, of_class in self.learner.plan.rows:
+        fed = np.zeros(self.learner.task.network.n_neurons, dtype=bool)
+        for first, last, of_class in self.learner.plan.graph.rows:
             fed[first:last] = p.feeds[of_class]
         return fed
 
@@ -74,10 +76,12 @@ def both(request):
     inputs, targets = rng.random((T + 1, sizes[0])) < 0.3, random_targets(network, T + 1, rng)
     uniforms = rng.random((T + 1, K, network.n_neurons))
     means = rng.uniform(0, 0.5, (network.n_inputs, filters.n_basis)) if with_means else None
-    learner = event.Learner(network, event.Weights.of(parameters), rule, K, LIKELIHOOD, free=free)
+    task = Task(network, rule, K, LIKELIHOOD)
+    silence = State.initial("compiled", task, parameters.dtype)
+    learner = event.Learner(task, event.Weights.of(parameters), silence, free=free)
     other = mirror.EventMirror(network, parameters, rule, K, means)
     if with_means:
-        learner.take_off(means)
+        learner.subtract_means(means)
     for t in range(T):
         target = targets[t] if not free or t % 4 else None
         if free:
@@ -92,8 +96,8 @@ def both(request):
 
 
 @jit()
-def called_drive(p, synapses, time, t, potentials, offsets, factors, of_neuron):
-    drive(p, synapses, time, t, potentials, offsets, factors, of_neuron)
+def called_drive(p, synapses, time, t, potentials, scratch):
+    drive(p, synapses, time, t, potentials, scratch)
 
 
 def test_drive(both):
@@ -101,16 +105,7 @@ def test_drive(both):
     w, taps, T = both.learner._arrays, both.mirror.taps, len(both.x)
     for p, sources, own in both.populations:
         w.scratch.potentials[:] = 0
-        called_drive(
-            p,
-            w.graph.synapses,
-            T,
-            T,
-            w.scratch.potentials,
-            w.scratch.offsets,
-            w.scratch.lag_factors,
-            w.scratch.of_neuron,
-        )
+        called_drive(p, w.graph.synapses, T, T, w.scratch.potentials, w.scratch.filters)
         expected = mirror.drive(taps, both.weights[:, sources], both.x[:, :, sources])[T]
         assert_close(w.scratch.potentials[:, : len(both.weights)], expected, TOLERANCE)
         if len(p.mean):
@@ -125,18 +120,9 @@ def test_drive_after_the_weights_have_changed(both):
         return  # begin_drive is called by everything that writes
     for p, sources, _ in both.populations:
         p.weights[:] *= 2
-        take_in_again(p, w.graph.synapses, T, T, w.scratch.active, w.scratch.leaving_rows)
+        take_in_again(p, w.graph.synapses, T, T, w.scratch.filters)
         w.scratch.potentials[:] = 0
-        called_drive(
-            p,
-            w.graph.synapses,
-            T,
-            T,
-            w.scratch.potentials,
-            w.scratch.offsets,
-            w.scratch.lag_factors,
-            w.scratch.of_neuron,
-        )
+        called_drive(p, w.graph.synapses, T, T, w.scratch.potentials, w.scratch.filters)
         expected = mirror.drive(both.mirror.taps, 2 * both.weights[:, sources], both.x[:, :, sources])[T]
         assert_close(w.scratch.potentials[:, : len(both.weights)], expected, TOLERANCE)
 
@@ -156,21 +142,9 @@ def test_products(both):
         assert_close(found()[begin:], expected[begin:], TOLERANCE, "step by step")
         p.products[:] = np.nan
         if w.graph.synapses.recursive:
-            begin_recursive_products(p, w.graph.synapses, T, w.scratch.active)
+            begin_recursive_products(p, w.graph.synapses, T, w.scratch.filters.active)
         else:
-            begin_finite_products(
-                p,
-                w.graph.synapses.taps,
-                T,
-                T,
-                begin,
-                w.scratch.whole,
-                w.scratch.counts,
-                w.scratch.turned,
-                w.scratch.sums,
-                w.scratch.offsets,
-                w.scratch.lag_factors,
-            )
+            begin_finite_products(p, w.graph.synapses.taps, T, T, begin, w.scratch.filters)
         assert_close(found()[begin:], expected[begin:], TOLERANCE, "anew")
 
 
@@ -183,20 +157,11 @@ def test_learning(both):
     """Point 3: eta a, and what the scalar products make of it in the potentials."""
     w, n, T = both.learner._arrays, len(both.weights), len(both.x)
     begin = int(w.window.begin[0])
-    for p in both.learner._populations:  # mean . R_t comes with the drive
-        called_drive(
-            p,
-            w.graph.synapses,
-            T,
-            T,
-            w.scratch.potentials,
-            w.scratch.offsets,
-            w.scratch.lag_factors,
-            w.scratch.of_neuron,
-        )
+    for p in both.learner.populations:  # mean . R_t comes with the drive
+        called_drive(p, w.graph.synapses, T, T, w.scratch.potentials, w.scratch.filters)
     w.scratch.potentials[:] = 0
     if begin < T:
-        called_add_learned(w, both.learner._filled_up, len(both.learner._populations), T, begin)
+        called_add_learned(w, both.learner._filled_up, len(both.learner.populations), T, begin)
     assert_close(w.scratch.potentials[:, :n], both.next.learned, TOLERANCE)
 
 
@@ -227,10 +192,12 @@ def test_writing_back(both):
     learner, w, n, rng = both.learner, both.learner._arrays, len(both.weights), np.random.default_rng(0)
     begin = int(w.window.begin[0])
     for p, sources, own in both.populations:
-        K, T, columns = len(p.products), len(both.x), learner._columns
+        K, T, columns = len(p.products), len(both.x), len(p.centre)
         a = np.zeros((T * K, columns))
         a[begin * K :, :n] = rng.normal(size=(len(a) - begin * K, n))
-        spikes = spikes_by_source(p.bits, p.size, K, begin, max(learner._duration + T - 1, begin), w.scratch.active)
+        spikes = spikes_by_source(
+            p.bits, p.size, K, begin, max(learner._duration + T - 1, begin), w.scratch.filters.active
+        )
         weights, centre = np.zeros_like(p.weights), a.sum(axis=0) * np.pad(both.fed(p), (0, columns - n))
         for first, last in ((0, p.size // 2), (p.size // 2, p.size)):  # as two threads do
             write_back(p, weights, w.graph.synapses, w.graph.rows, begin, T, a, *spikes, first, last)

@@ -9,6 +9,7 @@ from problems import assert_close, assert_parameters_close, random_parameters
 
 import gemsnn
 from gemsnn.engine import reference
+from gemsnn.engine.task import Task
 
 TOLERANCE = 1e-12
 T = 20
@@ -43,9 +44,9 @@ def test_the_mirror_learns_what_the_reference_engine_learns(rule, which):
         uniforms = rng.random((T, K, network.n_neurons))
         means = rng.uniform(0, 0.5, (network.n_inputs, synaptic.n_basis)) if case else None
         mirror = EventMirror(network, parameters, rule, K, means, window)
-        oracle = reference.learner(network, parameters, rule, K, free=True)
+        oracle = reference.learner(Task(network, rule, K), parameters, free=True)
         if means is not None:
-            oracle.take_off(means)
+            oracle.subtract_means(means)
         for t in range(T):
             target = targets[t] if t % 5 != 3 else None
             potential = reference.potentials(network, oracle.weights, oracle.history)[0]

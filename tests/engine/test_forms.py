@@ -7,13 +7,15 @@ from problems import assert_results_close, make_problem
 import gemsnn
 from gemsnn.engine import compiled
 from gemsnn.engine.compiled import suitable_form
+from gemsnn.engine.task import Task
+from gemsnn.objectives import LIKELIHOOD
 
 PAPER = gemsnn.Network.fully_connected(676, 200, 3)
 RULE = gemsnn.GEM()
 
 
 def chosen(network, K, rule=RULE, steps=80, free=False):
-    return suitable_form(network, gemsnn.Parameters(np.zeros(1, np.float32), *np.zeros((2, 1))), rule, K, free, steps)
+    return suitable_form(Task(network, rule, K, LIKELIHOOD), np.dtype(np.float32), free, steps)
 
 
 def test_neurons_that_share_their_sources_are_learned_from_events():

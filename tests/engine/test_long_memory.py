@@ -19,6 +19,7 @@ from problems import (
 import gemsnn
 from gemsnn.engine import compiled, engine_named, event
 from gemsnn.engine.event_plan import event_plan
+from gemsnn.engine.task import Task
 
 TOLERANCE = 1e-11
 
@@ -67,20 +68,20 @@ def test_streams_that_learn_rest_and_are_taken_out_do_the_same(drawn, doing):
     network, K, rng = problem.network, problem.K, np.random.default_rng(problem.seed)
     uniforms = problem.uniforms(network.n_neurons)
     learners = [
-        engine_named(engine).learner(network, problem.parameters, problem.rule, K, free=True)
+        engine_named(engine).learner(Task(network, problem.rule, K), problem.parameters, free=True)
         for engine in ("compiled", "reference")
     ]
     for t in range(problem.T):
         if doing[t] == "take out":
             taken = [learner.take() for learner in learners]
             learners = [
-                engine_named(engine).learner(network, parameters, problem.rule, K, free=True, state=state)
+                engine_named(engine).learner(Task(network, problem.rule, K), parameters, free=True, state=state)
                 for engine, (parameters, state) in zip(("compiled", "reference"), taken, strict=True)
             ]
         if doing[t] == "new means":
             means = rng.random((network.n_inputs, network.synaptic_filter.n_basis))
             for learner in learners:
-                learner.take_off(means)
+                learner.subtract_means(means)
         target = None if doing[t] == "free" else problem.targets[t]
         fast, slow = (learner.step(problem.inputs[t], target, uniforms[t]) for learner in learners)
         np.testing.assert_array_equal(fast.spikes, slow.spikes)

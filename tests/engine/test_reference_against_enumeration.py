@@ -11,6 +11,7 @@ from scipy.special import expit, logsumexp
 
 import gemsnn
 from gemsnn.engine import reference
+from gemsnn.engine.task import Task
 
 T = 3
 INPUTS = np.array([[1], [0], [1]])
@@ -205,7 +206,7 @@ def test_neurons_and_processor_exchange_as_many_reals_as_the_formulas_say(n_hidd
 
 def test_running_freely_needs_no_processor():
     network = gemsnn.Network.fully_connected(1, 2, 1)
-    learner = reference.learner(network, network.init(dtype=np.float64), gemsnn.GEM(0.1), 3, free=True)
+    learner = reference.learner(Task(network, gemsnn.GEM(0.1), 3), network.init(dtype=np.float64), free=True)
     for _ in range(4):
         learner.step(np.ones(1), None, np.full((3, 3), 0.5))
     assert learner.messages == (0, 0, 0)

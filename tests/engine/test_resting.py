@@ -6,7 +6,7 @@ from problems import assert_close, assert_parameters_close, make_problem
 
 import gemsnn
 from gemsnn.engine import compiled
-from gemsnn.engine.event import horizon
+from gemsnn.engine.task import horizon
 
 LESSONS = [(10, False), (20, True), (75, False), (15, True), (3, False), (4, True), (130, False), (9, True), (5, False)]
 LEARNS = [learns for steps, learns in LESSONS for _ in range(steps)]

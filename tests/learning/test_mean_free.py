@@ -19,6 +19,7 @@ from problems import (
 
 import gemsnn
 from gemsnn.engine import compiled, reference
+from gemsnn.engine.task import Task
 from gemsnn.learning.means import SLOWEST, mean_trace
 from gemsnn.model.spike_list import SpikeList
 
@@ -148,8 +149,8 @@ def test_streams_agree(problem, learns, form):
 def test_it_is_plain_learning_in_centred_coordinates(problem):
     # Plain learning, of synapses that see trace - m in place of the trace: u = w . (trace - m) + c, c = bias + w . m.
     network, m, uniforms = problem.network, random_means(problem).value, problem.uniforms(problem.network.n_hidden)
-    by_means, plain = (reference.learner(network, problem.parameters, problem.rule, problem.K) for _ in range(2))
-    by_means.take_off(m)
+    by_means, plain = (reference.learner(Task(network, problem.rule, problem.K), problem.parameters) for _ in range(2))
+    by_means.subtract_means(m)
 
     def of_means(weights):
         return (weights.synaptic[:, : network.n_inputs] * m).sum(axis=(1, 2))

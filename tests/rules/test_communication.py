@@ -62,7 +62,8 @@ def test_errors_come_back_only_through_synapses_that_exist():
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_running_freely_sends_nothing(rule):
     from gemsnn.engine import reference
+    from gemsnn.engine.task import Task
 
-    learner = reference.learner(network(), network().init(dtype=np.float64), rule, 3)
+    learner = reference.learner(Task(network(), rule, 3), network().init(dtype=np.float64))
     learner.step(np.ones(2), None, np.full((3, 7), 0.5))
     assert learner.messages == (0, 0, 0)

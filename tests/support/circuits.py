@@ -18,6 +18,7 @@ from problems import Problem, filters, make_problem, topologies
 
 import gemsnn
 from gemsnn.engine import reference
+from gemsnn.engine.task import Task
 from gemsnn.model import spikes as spiking
 
 Unit = tuple[tuple[int, ...], bool]
@@ -173,7 +174,7 @@ def draws_off_threshold(problem: Problem, margin: float, free: bool = False) -> 
     """Draws that a run of the reference engine never meets closer than ``margin`` to where a spike is decided."""
     network = problem.network
     uniforms = problem.uniforms(network.n_neurons if free else network.n_hidden)
-    learner = reference.learner(network, problem.parameters, problem.rule, problem.K)
+    learner = reference.learner(Task(network, problem.rule, problem.K), problem.parameters)
     for t in range(problem.T):
         u = reference.potentials(network, learner.weights, learner.history)[0]
         for members, _ in units(network) if free else hidden_units(network):

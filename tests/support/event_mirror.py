@@ -1,7 +1,7 @@
 r"""The event form in NumPy, to be read and stepped through: the same five points as the kernels, one matrix each.
 
 Learning adds eta sum_k signal_{i,k,t} <post_{i,k} R_k>_gamma to the weights of neuron i at every step t. Unrolled over
-the steps since the weights W_0 were written, with R_t^k the traces and m the means that are taken off those of inputs,
+the steps since the weights W_0 were written, with R_t^k the traces and m the means subtracted from those of inputs,
 
     u_{i,t}^k = bias_0 + W_0 . R_t^k + own_{i,t}^k + eta sum_{s<t, k'} a_{i,s}^{k'} (1 + (R_s^{k'} - m) . (R_t^k - m)),
     a_{i,s}^k = post_{i,s}^k sum_{r=s}^{t-1} gamma^(r-s) signal_{i,k,r}.
@@ -10,7 +10,7 @@ the steps since the weights W_0 were written, with R_t^k the traces and m the me
 2. Scalar products: R_s . R_t = sum_b F_b C F_b^T, with C the number of sources that spiked at both of two steps.
 3. Learning: a, and what it adds to the potentials.
 4. The synapse that is not there: a neuron's scalar products contain its own trace. That synapse is learned virtually,
-   from 0, and its drive is taken off; self-memory is learned in the same way, and its drive is added.
+   from 0, and its drive is subtracted; self-memory is learned in the same way, and its drive is added.
 5. Writing back: W_0 += sum over spikes of F_b^T (eta a).
 
 Nothing is fast, nothing forgotten. ``test_event_mirror.py`` tests it against the reference, and the kernels against it.

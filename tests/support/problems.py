@@ -12,6 +12,7 @@ from scipy.special import expit
 
 import gemsnn
 from gemsnn.engine import reference
+from gemsnn.engine.task import Task
 
 
 def examples(number: int) -> settings:
@@ -171,9 +172,9 @@ def uniforms_off_threshold(
     """
     network = problem.network
     uniforms = problem.uniforms(network.n_neurons if free else network.n_hidden)
-    learner = reference.learner(network, problem.parameters, problem.rule, problem.K)
+    learner = reference.learner(Task(network, problem.rule, problem.K), problem.parameters)
     if means is not None:
-        learner.take_off(means.value)
+        learner.subtract_means(means.value)
     for t in range(problem.T):
         p = expit(reference.potentials(network, learner.weights, learner.history)[0])[:, : uniforms.shape[2]]
         close = np.abs(uniforms[t] - p) < margin

@@ -1,10 +1,10 @@
-"""Numba at arm's length: all that depends on its internals, or on llvmlite. Other rooms only use these names.
+"""All that depends on the internals of Numba, or on llvmlite; other folders only use the functions defined here.
 
-Numba's documented functions (``njit``, ``intrinsic``) change with a notice, its internals without one. This is what
-each file relies on, and which test fails when a new version breaks it:
+Numba's documented functions (``njit``, ``intrinsic``) are deprecated before they change, its internals are not. This is
+what each file relies on, and which test fails when a new version breaks it:
 
 ``jit.py``
-    The undocumented options ``_nrt`` (no counting of references), ``forceinline``, ``no_cfunc_wrapper`` and
+    The undocumented options ``_nrt`` (no reference counting), ``forceinline``, ``no_cfunc_wrapper`` and
     ``no_cpython_wrapper`` of ``njit``, which refuses options that it does not know when a kernel is compiled:
     ``tests/compiling/test_by_number.py``. The attribute ``_cache`` of dispatchers, and ``numba.core.event``: its
     ``numba:compile`` and ``data["dispatcher"]``. ``tests/compiling/test_kernel_files.py``.

@@ -1,8 +1,8 @@
-"""Tuples of tuples of arrays, whose members a loop in a kernel picks by their numbers.
+"""Tuples of tuples of arrays, whose members a loop in a kernel accesses by number.
 
-Numba itself copies a member whole wherever a loop takes one from a tuple: a hundred numbers and more, which took a
-sixth of the time of small steps. So ``laid_out(members)`` writes a tuple whose members have one type to the stack, once
-a call, and ``member(laid_out, number)`` reads from there what is really used.
+Numba copies a whole member, a hundred numbers or more, wherever a loop takes one from a tuple, which took a sixth of
+the time of small steps. So ``laid_out(members)`` writes a tuple whose members have one type to the stack, once per
+call, and ``member(laid_out, number)`` reads from there only what is used.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gemsnn.compiling.instructions import instruction
 def _laid_out(typing_context: Any, members: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         model = context.data_model_manager[members.dtype]
-        place = cgutils.alloca_once(builder, model.get_data_type(), size=members.count)  # type: ignore[no-untyped-call]
+        stack = cgutils.alloca_once(builder, model.get_data_type(), size=members.count)  # type: ignore[no-untyped-call]
         for number in range(members.count):
             value = model.as_data(builder, builder.extract_value(arguments[0], number))
-            builder.store(value, builder.gep(place, [ir.Constant(ir.IntType(64), number)]))
-        return place
+            builder.store(value, builder.gep(stack, [ir.Constant(ir.IntType(64), number)]))
+        return stack
 
     return types.CPointer(members.dtype)(members), generate  # type: ignore[no-untyped-call]
 

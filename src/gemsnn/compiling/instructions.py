@@ -1,4 +1,4 @@
-"""Instructions of the processor that NumPy has no name for. Each has a Python body, for ``NUMBA_DISABLE_JIT=1``."""
+"""Processor instructions that NumPy does not offer. Each has a Python body, for ``NUMBA_DISABLE_JIT=1``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 
 def instruction(in_python: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Decorates what Numba makes of a function; ``in_python`` is called where Numba does not compile."""
+    """Decorates the definition of an intrinsic; ``in_python`` is called where Numba does not compile."""
 
     def decorate(define: Callable[..., Any]) -> Any:
         return in_python if config.DISABLE_JIT else intrinsic(define)  # type: ignore[attr-defined]
@@ -23,7 +23,7 @@ def instruction(in_python: Callable[..., Any]) -> Callable[[Callable[..., Any]],
 
 @instruction(lambda word: np.uint64(int(word).bit_count()))
 def count_ones(typing_context: Any, word: Any) -> Any:
-    """How many bits of a word (uint64) are 1."""
+    """The number of bits of a word (uint64) that are 1."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -33,7 +33,7 @@ def count_ones(typing_context: Any, word: Any) -> Any:
 
 @instruction(lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1))
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """How many bits below the lowest 1 of a word (uint64), which is not 0."""
+    """The number of bits below the lowest 1 of a word (uint64), which is not 0."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))

@@ -1,4 +1,4 @@
-"""Compiling: Numba with a cache on disk where one can be written, and a word to the user when it takes a while."""
+"""Decorators: Numba with a cache on disk, where one can be written, and a message to the user when it compiles."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gemsnn.compiling.kernel_files import KernelFiles, folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# A product may be fused with the sum that it goes into; infinities and NaN keep their meaning. Sums keep their order:
-# else the last bit of a result could depend on whether a loop runs vectorised, and so on where arrays lie in memory.
+# A product may be fused with a sum; infinities and NaN keep their meaning. Sums keep their order: otherwise the last
+# bit of a result could depend on whether a loop is vectorised, and so on the addresses of the arrays.
 FASTMATH = {"contract", "nsz"}
 # Sums may be reordered, so that they use vector instructions: only for functions that add up and write nothing.
 REORDERED = {"reassoc", "contract", "nsz"}
@@ -28,9 +28,9 @@ if IN_PYTHON:  # compiled code does not warn
 
 
 def jit(**options: Any) -> Callable[[Function], Function]:
-    """``numba.njit`` without the interpreter's lock, cached on disk if that is possible."""
+    """``numba.njit`` without the interpreter's lock, cached on disk if possible."""
 
-    options = {"nogil": True, "no_cfunc_wrapper": True, **options}  # nobody calls them from C
+    options = {"nogil": True, "no_cfunc_wrapper": True, **options}  # they are not called from C
 
     def decorate(function: Function) -> Function:
         return cast(Function, kept_on_disk(njit(**options)(function), function))
@@ -41,31 +41,31 @@ def jit(**options: Any) -> Callable[[Function], Function]:
 def kernel(**options: Any) -> Callable[[Function], Function]:
     """:func:`jit` for functions that allocate no arrays and return none.
 
-    Who calls them holds all arrays, so that references need not be counted while they run. Where steps are small, each
-    touching dozens of arrays, the counting (an atomic operation each time) took a fifth of a kernel's time or more.
+    The caller holds all arrays, so that references need not be counted while they run. Where steps are small, and each
+    uses dozens of arrays, reference counting (an atomic operation each time) took a fifth of a kernel's time or more.
     """
     return jit(_nrt=False, **options)
 
 
 def part(**options: Any) -> Callable[[Function], Function]:
-    """:func:`kernel` for functions that are a part of one, written out in it: Python cannot call them.
+    """:func:`kernel` for functions that are inlined in one and cannot be called from Python.
 
-    What Python needs to call a function takes as long to compile as the function, where it is given a hundred arrays.
+    With a hundred arrays as arguments, the wrapper that Python calls takes as long to compile as the function itself.
     """
     return kernel(forceinline=True, no_cpython_wrapper=True, **options)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compiled for other compiled functions only, and written out in them."""
+    """Compiled for other compiled functions only, and inlined in them."""
     options: Any = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(nogil=True, error_model="numpy", **options)(function)
 
 
 def kept_on_disk(dispatcher: Any, function: Callable[..., Any], also: Any = None) -> Any:
-    """With its results kept on disk, if that is possible, as those of the function; ``also`` tells several apart."""
+    """The dispatcher, its kernels kept on disk under the function's name if possible; ``also`` tells several apart."""
     if (
         not IN_PYTHON and function.__module__ in sys.modules
-    ):  # else run from a page or a text: it would be kept and not found again
+    ):  # a function of an interactive session would be kept and not found again
         dispatcher._cache = KernelFiles(function, also)
     return dispatcher
 
@@ -75,7 +75,7 @@ def _is_ours(function: Callable[..., Any]) -> bool:
 
 
 class _Announcer(event.Listener):
-    """Speaks once a process, and only when Numba really compiles one of our kernels (not when its cache has it)."""
+    """Prints once per process, when Numba compiles one of our kernels (not when it loads one from its cache)."""
 
     announced = False
 
@@ -83,8 +83,8 @@ class _Announcer(event.Listener):
         if not self.announced and _is_ours(happening.data["dispatcher"].py_func):
             self.announced = True
             problem = folder().problem
-            fate = f"at every start: {problem}" if problem else "once; the result is kept on disk"
-            print(f"gemsnn: compiling the engine for this machine ({fate})", file=sys.stderr)
+            how_often = f"at every start: {problem}" if problem else "once; the result is kept on disk"
+            print(f"gemsnn: compiling the engine for this machine ({how_often})", file=sys.stderr)
 
     def on_end(self, happening: Any) -> None:
         pass
@@ -103,5 +103,5 @@ event.register("numba:compile", _timed)  # type: ignore[no-untyped-call]
 
 
 def seconds_of_compiling() -> float:
-    """What compiling has taken in this process so far."""
+    """The time that compiling has taken in this process so far."""
     return float(_timed.duration) if _timed.done else 0.0

@@ -1,14 +1,15 @@
-"""Compiled kernels on disk: each in a file of its own, in the user's cache folder, believed only if we wrote it.
+"""Compiled kernels on disk: each in a file of its own in the user's cache folder, loaded only if its signature is ours.
 
 The folder is ``gemsnn`` in ``NUMBA_CACHE_DIR``, if that is set, or else in ``XDG_CACHE_HOME``, or else in ``~/.cache``.
-A kernel is machine code in a pickle: whoever can change one runs what they like, and a flipped bit is a wrong number.
-So the folder must belong to the user and be writable by nobody else, each file likewise, and each begins with a
-signature of its content and of all that it was compiled from, made with a secret that lies beside it. What does not fit
-is not opened, but compiled anew. Where there is no such folder, kernels are compiled in memory, at every start.
+A kernel is machine code in a pickle: whoever can change one can run any code, and a flipped bit makes results wrong.
+So the folder and each file must belong to the user and be writable by nobody else, and each file begins with a
+signature of its content and of all that it was compiled from, made with a secret that is stored beside it. A file whose
+signature does not match is not loaded; the kernel is recompiled. Without such a folder, kernels are compiled in memory
+at every start.
 
-Numba's own files have no checksum. It numbers them and keeps the numbers in an index; processes that compile at the
-same time read the index before the others have written it, and give one number to two kernels. And Numba asks only
-whether the kernel's own source file is as it was, but a kernel contains functions of other files that it calls.
+Numba's own files have no checksum. It numbers them in an index; processes that compile at the same time can read the
+index before the others have written it, and give the same number to two kernels. And Numba checks only whether the
+kernel's own source file has changed, but a kernel contains functions from other files.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from gemsnn.common.files import open_regular, write_whole
 from gemsnn.errors import WriteError
 
 LARGEST = 500_000_000
-"""Bytes: beyond these, kernels that were not used for the longest time are removed."""
+"""Bytes: beyond these, the least recently used kernels are removed."""
 _N_SECRET = 32
 _N_SIGNATURE = 32
 
@@ -48,13 +49,13 @@ class Folder(NamedTuple):
 
     path: Path
     secret: bytes | None
-    """What signatures are made with; None where nothing can be believed."""
+    """Key of the signatures; None where no file can be trusted."""
     problem: str
-    """Why nothing can be kept; empty if it can."""
+    """Why kernels cannot be kept; empty if they can."""
 
 
 class KernelFiles(FunctionCache):
-    """Where Numba keeps what it compiles of one function; ``also`` tells several apart."""
+    """Numba's cache of one function; ``also`` distinguishes several of the same name."""
 
     def __init__(self, function: Callable[..., Any], also: Any = None) -> None:  # instead of Numba's own
         self._py_func = function
@@ -65,13 +66,13 @@ class KernelFiles(FunctionCache):
         return str(folder().path)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """None if there is none, or if the file is not what its name says."""
+        """None if there is no file, or if it does not match its name."""
         target_context.refresh()
         kept = self._load(self._index_key(signature, target_context.codegen()))  # type: ignore[no-untyped-call]
         return None if kept is None else CompileResult._rebuild(target_context, *kept)  # type: ignore[no-untyped-call]
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        if not (compiled.lifted or compiled.library.has_dynamic_globals):  # what belongs to this process only
+        if not (compiled.lifted or compiled.library.has_dynamic_globals):  # those belong to this process only
             self._save(self._index_key(signature, compiled.codegen), compiled._reduce())  # type: ignore[no-untyped-call]
 
     def flush(self) -> None:
@@ -88,11 +89,11 @@ class KernelFiles(FunctionCache):
         except FileNotFoundError:
             return None
         except OSError as problem:
-            _Doubt.say(f"{path}: {problem.strerror}")
+            _Warning.show(f"{path}: {problem.strerror}")
             return None
         signature, data = content[:_N_SIGNATURE], content[_N_SIGNATURE:]
         if not hmac.compare_digest(signature, _signature(where.secret, made_of, data)):
-            _Doubt.say(f"{path}: is damaged")
+            _Warning.show(f"{path}: is damaged")
             return None
         with suppress(OSError):
             os.utime(path)
@@ -114,13 +115,13 @@ class KernelFiles(FunctionCache):
         return "".join(c for c in name if c.isalnum() or c in "._")[-150:]
 
     def _made_of(self, key: Any) -> bytes | None:
-        """All that a kernel depends on; None if that cannot be known, since the function is not in a file."""
+        """All that a kernel depends on; None if that is unknown, because the function is not in a file."""
         function = self._py_func
         source = _source(getfile(function))
         if source is None:
             return None
         ours = function.__module__.startswith("gemsnn.")
-        where = "" if ours else os.path.abspath(getfile(function))  # what it calls may differ from place to place
+        where = "" if ours else os.path.abspath(getfile(function))  # one in another place may call other functions
         python = (sys.implementation.cache_tag, sys.abiflags)
         made_of = (numba_version, llvmlite_version, python, self._title, where, source, all_sources(), self._also, key)
         return repr(made_of).encode()
@@ -130,13 +131,13 @@ class KernelFiles(FunctionCache):
 
 
 def _signature(secret: bytes, made_of: bytes, data: bytes) -> bytes:
-    """Of a file's content, and of what it is meant to be."""
-    name = sha256(made_of).digest()  # of a fixed length: nothing can pass from the one part to the other
+    """Signature of a file's content and of what it was compiled from."""
+    name = sha256(made_of).digest()  # of a fixed length, so that the boundary between the two parts is unambiguous
     return blake2b(name + data, key=secret, digest_size=_N_SIGNATURE).digest()
 
 
 def folder() -> Folder:
-    """Where kernels are kept for this user."""
+    """The folder of this user's kernels."""
     try:
         home = Path.home()
     except RuntimeError:
@@ -144,7 +145,7 @@ def folder() -> Folder:
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     if config.CACHE_DIR:  # type: ignore[attr-defined]
         base = Path(config.CACHE_DIR).absolute()  # type: ignore[attr-defined]
-    elif os.path.isabs(xdg):  # others are to be ignored, says the standard
+    elif os.path.isabs(xdg):  # the standard says to ignore relative paths
         base = Path(xdg)
     elif home is not None and home.is_absolute():
         base = home / ".cache"
@@ -171,14 +172,14 @@ def _prepared(path: Path) -> Folder:
 
 
 def _foreign(status: os.stat_result) -> str:
-    """What is wrong with who may write to a file or folder, if anything is."""
+    """Why a file or folder cannot be trusted: its owner, or who may write to it; empty if it can."""
     if status.st_uid != os.geteuid():
         return "belongs to someone else"
     return "is writable by others" if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
 def _read_own(path: Path, readable: bool = True) -> bytes:
-    """All of a file; an OSError if someone else may have written it, or may read it where that is not ``readable``."""
+    """The content of a file; OSError if others may have written it or, unless ``readable``, may read it."""
     with open_regular(path) as stream:
         status = os.fstat(stream.fileno())
         problem = _foreign(status)
@@ -192,12 +193,12 @@ def _read_own(path: Path, readable: bool = True) -> bytes:
 def _read_secret(path: Path) -> bytes:
     secret = _read_own(path, readable=False)
     if len(secret) != _N_SECRET:
-        raise OSError(0, "is not whole")
+        raise OSError(0, "is incomplete")
     return secret
 
 
 def _write_secret(path: Path) -> bytes:
-    """A new one, unless another process is faster: then that one's. One that is there and unfit goes."""
+    """Write a new secret, unless another process has just done so; an invalid one is replaced."""
     mine = path.with_name(f"secret.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with open(os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as stream:
@@ -215,7 +216,7 @@ def _write_secret(path: Path) -> bytes:
 
 @lru_cache
 def _remove_unused(path: Path) -> None:
-    """Once in a process: sources change and versions come and go, and their kernels would stay for ever."""
+    """Once per process: kernels of old sources and versions would stay for ever."""
     with suppress(OSError):
         files = sorted(((file.stat(), file) for file in path.glob("*.nbc")), key=lambda each: -each[0].st_mtime)
         held = 0
@@ -225,20 +226,20 @@ def _remove_unused(path: Path) -> None:
                 file.unlink(missing_ok=True)
 
 
-class _Doubt:
-    said = False
+class _Warning:
+    shown = False
 
     @classmethod
-    def say(cls, what: str) -> None:
-        """Once in a process: what befell one file befell many."""
-        if not cls.said:
-            cls.said = True
-            print(f"gemsnn: {what}; this compiled kernel is not used, but compiled anew", file=sys.stderr)
+    def show(cls, problem: str) -> None:
+        """Once per process: many files may have the same problem."""
+        if not cls.shown:
+            cls.shown = True
+            print(f"gemsnn: {problem}; this compiled kernel is not used, but compiled anew", file=sys.stderr)
 
 
 @lru_cache
 def _source(file: str) -> str | None:
-    """A fingerprint of a file's content."""
+    """A hash of a file's content."""
     try:
         return sha256(Path(file).read_bytes()).hexdigest()
     except OSError:
@@ -247,7 +248,7 @@ def _source(file: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def all_sources() -> str:
-    """A fingerprint of all files from which kernels are made."""
+    """A hash of all files from which kernels are compiled."""
     files = sorted(
         path
         for room in ("compiling", "rules", "objectives", "engine")

@@ -1,11 +1,12 @@
-"""Compiled functions that kernels get as arguments, so that a new function needs no new kernel.
+"""Compiled functions that kernels take as arguments, so that a new function needs no new kernel.
 
-Numba itself takes compiled functions as arguments, but at each call of a kernel it asks Python for their addresses:
-that takes twenty microseconds, and Ctrl-C then becomes a TypeError. Ours carry their addresses with them.
+Numba accepts compiled functions as arguments, but asks Python for their addresses at each call of a kernel: that takes
+twenty microseconds, and a Ctrl-C at that moment becomes a TypeError. A :class:`Pointer` stores its address.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +22,10 @@ from gemsnn.errors import ConfigError
 
 
 def pointer(signature: Any, function: Callable[..., Any], made_from: Callable[..., Any], also: Any = None) -> Any:
-    """A function of the given signature that a kernel can be handed as an argument, without being compiled anew.
+    """A function of the given signature that can be passed to a kernel without recompiling the kernel.
 
-    Its sums keep their order: what it gives for a neuron may not depend on which neurons a thread has beside it. It is
-    kept on disk under the name of the function that it is ``made_from``, one for each ``also``.
+    Its sums keep their order: the result for a neuron may not depend on the neurons computed with it. It is kept on
+    disk under the name of the function that it is ``made_from``, one for each ``also``.
     """
     return function if config.DISABLE_JIT else Pointer(signature, function, made_from, also)  # type: ignore[attr-defined]
 
@@ -38,15 +39,24 @@ class Pointer:
             kept_on_disk(compiled, made_from, also).compile()
         except NumbaError as problem:
             raise ConfigError(f"{made_from.__qualname__} cannot be compiled: {problem}") from problem
-        self.function = compiled  # to be kept for as long as its address
+        self.function = compiled  # has to live as long as its address is used
         self.address: int = compiled.address
         self._numba_type_ = PointerType(signature)
 
 
-def unpacking(numbers: Any) -> Any:
-    """A compiled function that makes a named tuple like the given one of an array of float64."""
-    values = ", ".join(f"{type(value).__name__}(array[{index}])" for index, value in enumerate(numbers))
-    names = {"Numbers": type(numbers)}
+Layout = tuple[tuple[str, str], ...]
+"""Name and type of each field of a named tuple of numbers: what a compiled function depends on."""
+
+
+def layout_of(numbers: Any) -> Layout:
+    """The layout of a named tuple of floats, ints and bools."""
+    return tuple((name, type(value).__name__) for name, value in numbers._asdict().items())
+
+
+def unpacking(layout: Layout) -> Any:
+    """A compiled function that makes a named tuple of that layout from an array of float64."""
+    values = ", ".join(f"{kind}(array[{index}])" for index, (_, kind) in enumerate(layout))
+    names: dict[str, Any] = {"Numbers": namedtuple("Numbers", [name for name, _ in layout])}
     exec(f"def unpack(array): return Numbers({values})", names)
     return inlined(names["unpack"])
 

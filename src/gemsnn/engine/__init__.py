@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from gemsnn.engine.protocol import Engine
 
 ENGINES = {"compiled": "gemsnn.engine.compiled", "reference": "gemsnn.engine.reference"}
-"""The engines by name; each is a module with ``learner`` and ``simulate`` (see ``protocol.py``)."""
+"""The engines by name; each is a module with ``learner``, ``batches`` and ``running`` (see ``protocol.py``)."""
 
 
 def engine_named(name: str) -> Engine:
-    """An engine, imported when it is first asked for: the compiled one takes a while."""
+    """An engine, imported on first use: importing the compiled one takes a while."""
     if name not in ENGINES:
         raise ConfigError(f"unknown engine {name!r}: choose one of {', '.join(map(repr, ENGINES))}")
     return cast("Engine", import_module(ENGINES[name]))

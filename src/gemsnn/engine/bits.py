@@ -1,4 +1,4 @@
-"""Spikes as bits, 64 to a word: whole populations are listed and counted word by word."""
+"""Spikes as bits, 64 per word: whole populations are listed and counted word by word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pack(spikes: Any, bits: Any, column: int) -> None:
 
 @kernel()
 def pack_listed(source: Any, first: int, size: int, bits: Any, column: int) -> None:
-    """Write those of the listed spikes that belong to ``size`` sources from ``first`` on."""
+    """Write the listed spikes of the ``size`` sources from ``first`` on as bits into a column."""
     for w in range(bits.shape[0]):
         bits[w, column] = 0
     for a in range(source.shape[0]):
@@ -34,7 +34,7 @@ def pack_listed(source: Any, first: int, size: int, bits: Any, column: int) -> N
 
 @kernel()
 def list_active(bits: Any, column: int, active: Any) -> int:
-    """Write down which sources spike in a column of (words, ...); returns how many."""
+    """List which sources spike in a column of (words, ...); returns how many."""
     n = 0
     for w in range(bits.shape[0]):
         word = bits[w, column]
@@ -47,7 +47,7 @@ def list_active(bits: Any, column: int, active: Any) -> int:
 
 @kernel(fastmath=FASTMATH)
 def count_pairs(bits: Any, mine: int, first: int, last: int, whole: Any, counts: Any) -> None:
-    """For columns ``first`` to ``last`` - 1: how many sources spike there and in column ``mine``; counted as int32."""
+    """For columns ``first`` to ``last`` - 1: count the sources that spike there and in column ``mine``, as int32."""
     start, end = np.uint64(first), np.uint64(last)
     for c in range(start, end):
         whole[c] = 0

@@ -3,97 +3,67 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
-from gemsnn.engine import event, protocol, recordings, resting, sparse
+import numpy as np
+
+from gemsnn.engine import event, event_batches, protocol, resting, sparse
 from gemsnn.engine.event import BLOCK
 from gemsnn.engine.event_plan import event_plan
-from gemsnn.engine.horizon import horizon
-from gemsnn.engine.objective_functions import memory_of_eligibility
 from gemsnn.engine.protocol import Rested, State
-from gemsnn.model import Network, Parameters
-from gemsnn.objectives import LIKELIHOOD, Objective
-from gemsnn.rules import Rule
+from gemsnn.engine.recordings import Running as running
+from gemsnn.engine.task import Task
+from gemsnn.model import Parameters
 
 __all__ = ["batches", "learner", "running", "suitable_form"]
 
 Form = Literal["event", "sparse"]
 
 LONGEST_WINDOW = 1024  # steps that the event form may have to look back
-SLOWER = 12  # times as long takes a multiplication synapse by synapse, which waits for memory
+SLOWER = 12  # how much slower a multiplication is synapse by synapse, which waits for memory
 
-FORM: Form | None = None  # one for all, in tests and benchmarks; None lets the network and the rule choose
+FORM: Form | None = None  # set in tests and benchmarks to use one form for all; None lets network and rule choose
 
 
 def learner(
-    network: Network,
-    parameters: Parameters,
-    rule: Rule,
-    n_compartments: int,
-    *,
-    state: State | None = None,
-    free: bool = False,
-    steps: int | None = None,
-    objective: Objective = LIKELIHOOD,
+    task: Task, parameters: Parameters, *, state: State | None = None, free: bool = False, steps: int | None = None
 ) -> protocol.Learner:
     """See :class:`gemsnn.engine.protocol.Engine`."""
-    K, form = n_compartments, FORM or suitable_form(network, parameters, rule, n_compartments, free, steps, objective)
-    if state is not None and not isinstance(state.kept, Rested):  # a form goes on with what it has begun
+    form = FORM or suitable_form(task, parameters.dtype, free, steps)
+    if state is not None and not isinstance(state.kept, Rested):  # a form continues its own states
         form = "event" if isinstance(state.kept, event.Kept) else "sparse"
 
-    def wake(rule: Rule, weights: Parameters, state: State | None) -> protocol.Learner:
+    def wake(weights: Parameters, state: State) -> protocol.Learner:
         if form == "sparse":
-            return sparse.Learner(network, weights, rule, K, objective, state=state)
-        own = event.Weights.of(weights)
-        return event.Learner(network, own, rule, K, objective, state=state, free=free, steps=steps)
+            return sparse.Learner(task, weights, state)
+        return event.Learner(task, event.Weights.of(weights), state, free=free, steps=steps)
 
-    if free and state is None and not objective.rewarded:
-        return resting.Learner(network, parameters, rule, n_compartments, objective, wake)
-    return wake(rule, parameters, state)
+    if free and state is None and not task.objective.rewarded:
+        return resting.Learner(task, parameters, wake)
+    return wake(parameters, state or State.initial("compiled", task, parameters.dtype))
 
 
-def batches(
-    network: Network,
-    parameters: Parameters,
-    rule: Rule,
-    n_compartments: int,
-    *,
-    steps: int,
-    threads: int,
-    objective: Objective = LIKELIHOOD,
-) -> protocol.Batches:
+def batches(task: Task, parameters: Parameters, *, steps: int, threads: int) -> protocol.Batches:
     """See :class:`gemsnn.engine.protocol.Engine`."""
-    form = FORM or suitable_form(network, parameters, rule, n_compartments, False, steps, objective)
-    made = event.Batches if form == "event" else sparse.Batches
-    return made(network, parameters, rule, n_compartments, steps, threads, objective)
+    form = FORM or suitable_form(task, parameters.dtype, False, steps)
+    form_batches = event_batches.Batches if form == "event" else sparse.Batches
+    return form_batches(task, parameters, steps, threads)
 
 
-def running(network: Network, parameters: Parameters) -> protocol.Running:
-    """See :class:`gemsnn.engine.protocol.Engine`."""
-    return recordings.Running(network, parameters)
-
-
-def suitable_form(
-    network: Network,
-    parameters: Parameters,
-    rule: Rule,
-    n_compartments: int,
-    free: bool,
-    steps: int | None,
-    objective: Objective = LIKELIHOOD,
-) -> Form:
+def suitable_form(task: Task, dtype: np.dtype[Any], free: bool, steps: int | None) -> Form:
     """The event form, where the graph has it and it takes less time; else the sparse form. The results are the same."""
+    network, _, K, objective = task
     if objective.rewarded:  # each compartment has inputs of its own, and rewards come after the step
         return "sparse"
-    plan = event_plan(network, free or objective.free, parameters.dtype)
-    reach = horizon(memory_of_eligibility(objective, rule), parameters.dtype) or math.inf
-    if plan is None or min(steps or math.inf, reach) > LONGEST_WINDOW:
+    plan = event_plan(network, free or objective.free, dtype)
+    horizon = task.horizon(dtype) or math.inf
+    if plan is None or min(steps or math.inf, horizon) > LONGEST_WINDOW:
         return "sparse"
-    # Multiplications of one step and compartment. By events: products with the steps of the window, on average, in all
+    # Multiplications per step and compartment. By events: products with the steps of the window, on average, in all
     # compartments. Synapse by synapse: each has an eligibility and a weight, if its source has a trace.
-    n_basis, duration = plan.synapses.taps.shape
-    lags = 1 if plan.synapses.recursive else duration
-    window = min((steps or math.inf) / 2, reach + BLOCK / 2)
-    by_events = n_compartments * window * (network.n_neurons + 4 * n_basis * lags)
+    n_basis, duration = plan.graph.synapses.taps.shape
+    lags = 1 if plan.graph.synapses.recursive else duration
+    window = min((steps or math.inf) / 2, horizon + BLOCK / 2)
+    by_events = K * window * (network.n_neurons + 4 * n_basis * lags)
     by_synapses = network.topology.n_synapses * n_basis
     return "event" if by_events <= SLOWER * by_synapses else "sparse"

@@ -1,4 +1,4 @@
-"""What is learned by an eligibility of its own: self-memory, the synapse that is not there, the reach; own traces."""
+"""Learning by an eligibility of its own: self-memory, the synapse that is not there, the reach; own traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemsnn.engine.rows import mix
 def learn_by_eligibility(
     gamma: Any, post: Any, trace: Any, rate: Any, learns: Any, eligibility: Any, weight: Any
 ) -> None:
-    """eligibility <- gamma eligibility + post trace; weight <- weight + rate eligibility, of neurons that learn."""
+    """eligibility <- gamma eligibility + post trace; weight <- weight + rate eligibility, for neurons that learn."""
     for i in range(post.shape[0]):
         e = gamma * eligibility[i] + post[i] * trace[i]
         eligibility[i] = e
@@ -55,7 +55,7 @@ def learn_reach(
 
 @kernel(fastmath=FASTMATH)
 def learn_at_once(change: Any, trace: Any, learns: Any, weight: Any) -> None:
-    """weight <- weight + change trace, of neurons that learn."""
+    """weight <- weight + change trace, for neurons that learn."""
     for i in range(change.shape[0]):
         weight[i] += change[i] * trace[i] * learns[i]
 
@@ -88,20 +88,20 @@ def remember(fired: Any, histories: Any, bits: int) -> None:
 def advance_traces(bank: Bank, past: Any, time: int, spikes: Any, traces: Any, offsets: Any, factors: Any) -> None:
     """Traces (K, n_basis, n) of the neurons' own spikes for the next step.
 
-    ``spikes`` (K, n) are those of this step; ``past`` (memory, K, n) does not have them yet.
+    ``spikes`` (K, n) are those of this step; ``past`` (memory, K, n) does not yet contain them.
     """
     memory, K, n = past.shape
     taps = bank.taps
     for basis in range(taps.shape[0]):
         decay, gain, leaving = bank.recursion.decay[basis], bank.recursion.gain[basis], bank.recursion.leaving[basis]
-        number, slot, left = 0, time % memory, past[(time - taps.shape[1]) % memory]
+        number, slot, leaving_spikes = 0, time % memory, past[(time - taps.shape[1]) % memory]
         if not bank.recursive:
             for lag in range(2, min(taps.shape[1], memory) + 1):
                 slot = slot - 1 if slot else memory - 1
                 offsets[number], factors[number] = slot * K * n, taps[basis, lag - 1]
                 number += taps[basis, lag - 1] != 0
         for k in range(K):
-            trace, newest, leaves = traces[k, basis], spikes[k], left[k]
+            trace, newest, leaves = traces[k, basis], spikes[k], leaving_spikes[k]
             if bank.recursive:
                 for i in range(np.uint64(n)):
                     trace[i] = decay * trace[i] + (gain * newest[i] - leaving * leaves[i])
@@ -114,7 +114,7 @@ def advance_traces(bank: Bank, past: Any, time: int, spikes: Any, traces: Any, o
 
 @kernel()
 def look_up(histories: Any, k: int, table: Any, basis: int, trace: Any) -> None:
-    """Traces (n,) of compartment k, by the table of ``tables.py``."""
+    """Write the traces (n,) of compartment k, from the table of ``tables.py``."""
     for i in range(np.uint64(len(histories))):
         total = table[0, histories[i, k, 0], basis]
         for word in range(1, table.shape[0]):

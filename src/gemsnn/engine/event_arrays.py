@@ -1,61 +1,52 @@
-"""What the event form holds: see ``event_kernel.py``, which says what for.
+"""What the event form holds; ``event_kernel.py`` explains what for.
 
-f is the precision of the parameters. Arrays with a column for each neuron have a few more ``columns``, of no neuron,
-that fill whole cache lines.
+The annotations state the shapes. K: compartments; n_neurons, n_hidden, n_visible, n_inputs: sizes of the network;
+columns: n_neurons, padded with columns of no neuron to whole cache lines; M: steps that the window has room for; D:
+duration of the synaptic filter. Of a population, K_p: compartments in which its spikes differ, 1 or K.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from gemsnn.engine.arrays import Booleans, Doubles, Floats, Integers, Words
+from gemsnn.engine.arrays import Booleans, Counts, Doubles, Floats, Integers, Words
 from gemsnn.engine.firing import CircuitTable
 from gemsnn.engine.objective_functions import ObjectiveArrays
 from gemsnn.engine.recursion import Bank
+from gemsnn.engine.rule_functions import RuleNumbers
 
 
 class Population(NamedTuple):
-    """Sources with the same targets. The window has room for M steps; D is the filter's duration.
+    """Sources with the same targets.
 
-    Step m of the window stands at position D + m; the D positions before it are the past that its filters still see.
+    Step m of the window is at position D + m; the D positions before it are the past that its filters still see.
     """
 
     first: int  # its first source, among the inputs or among the neurons
-    size: int  # 0 for one that only fills up the list of them
+    size: int  # number of sources; 0 for one that only fills up the list of them
     of_inputs: bool
     shared: bool  # spikes alike in all compartments
     feeds: Booleans  # (n_classes,): which neurons
-    weights: Floats  # (n_sources, n_basis * columns) f: one row for each source
-    bits: Words  # (words, (D + M) * K_p): spikes, position by position
-    impulse: Floats  # (K_p, D or more slots * n_basis * columns) f: q of the last steps; slot time % their number
-    recent: Floats  # ((D + 1) * (D + 1) * K_p * K_p,) f: sources that spike at two recent steps; slots time % (D + 1)
-    half: Floats  # (K_p, D * n_basis * (M * K_p)) f: R_s . x_t for the last D steps t; slot time % D
-    products: Floats  # (K_p, M * K_p) f: R_s . R_t at the present step t
+    weights: Floats  # (size, n_basis * columns): one row for each source
+    bits: Annotated[Words, "-(-size // 64)", "(D + M) * K_p"]  # spikes, position by position
+    impulse: Annotated[Floats, "K_p", "slots * n_basis * columns"]  # q of the last steps; slot time % slots
+    recent: Annotated[Floats, "(lags + 1) ** 2 * K_p * K_p"]  # sources that spike at two recent steps; time % (D + 1)
+    half: Annotated[Floats, "K_p", "lags * n_basis", "max(M, 2) * K_p"]  # R_s . x_t of the last D steps t; time % D
+    products: Annotated[Floats, "K_p", "M * K_p"]  # R_s . R_t at the present step t
     # by the recursion of exponentials; impulse is then what comes in less what leaves
-    filtered: Floats  # (K_p, n_basis, columns) f: W_0 . R_t
-    by_basis: Floats  # (K_p, n_basis, M * K_p) f: R_s . R_t
-    squares: Floats  # (n_basis, K_p, K_p) f: R_t . R_t
-    ends: Floats  # (2, n_basis, K_p, K_p) f: R_{t-1} . x and R_{t-1} . y
-    pairs: Floats  # (3, K_p, K_p) f: x . x', y . x' and y . y'
-    first_traces: Floats  # (K_p, n_sources, n_basis) f: R_s of the window's first step
-    # taken off the traces while learning
-    mean: Floats  # (n_sources, n_basis) f; (0, n_basis) where nothing is
-    mean_impulse: Floats  # (as impulse, n_basis) f
-    mean_filtered: Floats  # (n_basis,) f: by the recursion
-    mean_trace: Floats  # (M + 1,) f: mean . R of each step of the window
-    mean_square: Floats  # (1,) f: mean . mean
-    centre: Floats  # (columns,) f: the weights lack so many times the means
-
-
-class RuleNumbers(NamedTuple):
-    """A rule, as kernels read it."""
-
-    learning_rate: Any  # f
-    gamma: Any  # f
-    kappa: float
-    beta: float
-    settings: Doubles  # the rule's own
-    has_local: bool
+    filtered: Annotated[Floats, "K_p", "n_basis", "columns"]  # W_0 . R_t
+    by_basis: Annotated[Floats, "K_p", "n_basis", "recursive * M * K_p"]  # R_s . R_t
+    squares: Annotated[Floats, "n_basis", "K_p", "K_p"]  # R_t . R_t
+    ends: Annotated[Floats, "2", "n_basis", "K_p", "K_p"]  # R_{t-1} . x and R_{t-1} . y
+    pairs: Annotated[Floats, "3", "K_p", "K_p"]  # x . x', y . x' and y . y'
+    first_traces: Annotated[Floats, "K_p", "recursive * size", "n_basis"]  # R_s of the window's first step
+    # subtracted from the traces while learning
+    mean: Annotated[Floats, "0", "n_basis"]  # (size, n_basis), or (0, n_basis) where nothing is subtracted
+    mean_impulse: Annotated[Floats, "slots", "n_basis"]
+    mean_filtered: Annotated[Floats, "n_basis"]  # by the recursion
+    mean_trace: Annotated[Floats, "M + 1"]  # mean . R of each step of the window
+    mean_square: Annotated[Floats, "1"]  # mean . mean
+    centre: Annotated[Floats, "columns"]  # how many times the means have yet to be subtracted from the weights
 
 
 class Graph(NamedTuple):
@@ -72,72 +63,74 @@ class Graph(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What goes on from step to step, window or not. Everything but weights is 0 before the first step."""
+    """What is carried on from step to step, window or not. Everything but the weights is 0 before the first step."""
 
-    time: Integers  # (1,): steps so far
-    bias: Floats  # (columns,) f
-    somatic: Floats  # (n_basis, columns) f
-    somatic_eligibility: Floats  # (K, n_basis, columns) f
-    somatic_trace: Floats  # (K, n_basis, columns) f
-    past: Booleans  # (memory, K, n_neurons): spikes of the last steps; slot time % memory
-    own_trace: Floats  # (K, n_basis, columns) f: of a neuron's spikes through the synaptic filter
-    virtual: Floats  # (n_basis, columns) f: the synapse that is not there
-    virtual_eligibility: Floats  # (K, n_basis, columns) f
-    reach: Floats  # (n_visible, n_hidden) f
-    reach_eligibility: Floats  # (K, n_visible, n_hidden) f
-    log_weights: Doubles  # (K,)
-    processor_memory: Doubles  # (m,)
-    neuron_memory: Doubles  # (n_hidden, m)
+    bias: Floats  # (columns,)
+    somatic: Floats  # (n_somatic, columns)
+    reach: Floats  # (n_visible, n_hidden)
+    somatic_trace: Floats  # (K, n_somatic, columns); ``own_trace`` if there is one filter
+    own_trace: Floats  # (K, n_basis, columns): of a neuron's spikes through the synaptic filter
+    time: Annotated[Integers, "1"]  # steps so far
+    somatic_eligibility: Annotated[Floats, "K", "n_somatic", "columns"]
+    past: Annotated[Booleans, "memory", "K", "n_neurons"]  # spikes of the last steps; slot time % memory
+    virtual: Annotated[Floats, "n_basis", "columns"]  # the synapse that is not there
+    virtual_eligibility: Annotated[Floats, "K", "n_basis", "columns"]
+    reach_eligibility: Annotated[Floats, "K", "has_local * n_visible", "n_hidden"]
+    log_weights: Annotated[Doubles, "K"]
+    processor_memory: Annotated[Doubles, "processor_memory"]
+    neuron_memory: Annotated[Doubles, "n_hidden", "neuron_memory"]
 
 
 class Window(NamedTuple):
     """What was learned since the weights were written; room for M steps."""
 
-    now: Integers  # (1,): the present step
-    begin: Integers  # (1,): the first step whose post factors are not all 0
-    post: Floats  # (M * K, columns) f
-    visible_factor: Floats  # (M * K,) f: sum over r of gamma^(r - s) signal_r, since the weights were written
-    hidden_factor: Floats  # (M * K,) f
-    fading: Floats  # (M,) f: gamma^(age), step by step
-    accumulated: Floats  # (M * K, columns) f: a, where each neuron has a signal of its own
-    signal: (
-        Floats  # (n_hidden or, if errors are sent back to visible neurons that draw, n_neurons, K) f: of the last step
-    )
-    changes: Floats  # (M * K, columns) f: eta a, when it is written
-    shared_changes: Floats  # (M, columns) f: their sums over compartments
+    now: Annotated[Integers, "1"]  # the present step
+    begin: Annotated[Integers, "1"]  # the first step whose post factors are not all 0
+    post: Annotated[Floats, "M * K", "columns"]
+    visible_factor: Annotated[Floats, "M * K"]  # sum over r of gamma^(r - s) signal_r
+    hidden_factor: Annotated[Floats, "M * K"]
+    fading: Annotated[Floats, "M"]  # gamma^(age), step by step
+    accumulated: Annotated[Floats, "has_local * M * K", "columns"]  # a, where each neuron has a signal of its own
+    signal: Annotated[Floats, "n_signals", "K"]  # of the last step; of hidden neurons or, if errors are sent back, all
+    changes: Annotated[Floats, "M * K", "columns"]  # eta a, when it is written
+    shared_changes: Annotated[Floats, "M", "columns"]  # their sums over compartments
+
+
+class FilterScratch(NamedTuple):
+    """Scratch memory of filters: of the drive and of the scalar products."""
+
+    active: Annotated[Integers, "most_sources"]
+    leaving_rows: Annotated[Floats, "n_basis * columns"]
+    of_neuron: Annotated[Floats, "columns"]
+    offsets: Annotated[Integers, "D * n_basis + memory"]
+    factors: Annotated[Floats, "D * n_basis + memory"]
+    whole: Annotated[Counts, "(D + M) * K"]
+    counts: Annotated[Floats, "(D + M) * K"]
+    leaving_counts: Annotated[Floats, "(D + M) * K"]
+    starts: Annotated[Floats, "2", "n_basis", "K"]
+    sums: Annotated[Floats, "max(K * K, D + 1)"]
+    turned: Annotated[Floats, "n_basis", "D + 1"]  # the taps, in the order of the slots of ``recent``
 
 
 class Scratch(NamedTuple):
-    """What a step needs and leaves behind."""
+    """Scratch memory of a step."""
 
-    own_drive: Floats  # (K, columns) f: of self-memory
-    potentials: Floats  # (K, columns) f
-    probabilities: Doubles  # (K, columns): of a spike
-    fired: Booleans  # (n_neurons, K)
-    fired_rows: Booleans  # (K, columns): the same, compartment by compartment
-    factors: Doubles  # (K, columns)
-    log_probability: Doubles  # (K, n_visible)
-    likelihood: Doubles  # (K,)
-    importance: Doubles  # (K,)
-    visible_signal: Doubles  # (K,)
-    hidden_signal: Doubles  # (K,)
-    errors: Floats  # (K, n_visible) f
-    reached: Floats  # (n_hidden, n_visible) f
-    gram: Floats  # (n_classes, K, M * K) f: scalar products of all sources of a class of neurons
-    scaled: Floats  # (K, M * K) f
-    alike: Floats  # (M,) f: scalar products that are alike in all compartments
-    whole: Any  # ((D + M) * K,) int32
-    counts: Floats  # ((D + M) * K,) f
-    leaving_counts: Floats  # ((D + M) * K,) f
-    leaving_rows: Floats  # (n_basis * columns,) f
-    starts: Floats  # (2, n_basis, K) f
-    sums: Floats  # (K * K or, if that is more, D + 1) f
-    offsets: Integers  # (D * n_basis + memory,)
-    lag_factors: Floats  # (D * n_basis + memory,) f
-    turned: Floats  # (n_basis, D + 1) f: the taps, in the order of the slots of ``recent``
-    active: Integers  # (most sources,)
-    rates: Floats  # (columns,) f
-    of_neuron: Floats  # (columns,) f
+    filters: FilterScratch
+    own_drive: Annotated[Floats, "K", "columns"]  # of self-memory
+    potentials: Annotated[Floats, "K", "columns"]
+    probabilities: Annotated[Doubles, "K", "columns"]  # of a spike
+    fired: Annotated[Booleans, "n_neurons", "K"]
+    factors: Annotated[Doubles, "K", "columns"]  # post factors, in double precision
+    log_probability: Annotated[Doubles, "K", "n_visible"]
+    importance: Annotated[Doubles, "K"]
+    visible_signal: Annotated[Doubles, "K"]
+    hidden_signal: Annotated[Doubles, "K"]
+    errors: Annotated[Floats, "K", "n_visible"]
+    reached: Annotated[Floats, "n_hidden", "n_visible"]  # ``reach``, hidden neuron by hidden neuron
+    gram: Annotated[Floats, "n_classes", "K", "M * K"]  # scalar products of all sources of a class of neurons
+    scaled: Annotated[Floats, "K", "M * K"]
+    alike: Annotated[Floats, "M"]  # scalar products that are alike in all compartments
+    rates: Annotated[Floats, "columns"]
 
 
 class Arrays(NamedTuple):
@@ -149,18 +142,3 @@ class Arrays(NamedTuple):
     window: Window
     scratch: Scratch
     objective: ObjectiveArrays
-
-
-class Steps(NamedTuple):
-    """What goes into a call, and what comes out."""
-
-    start: Integers  # (T + 1,): see ``InputSpikes``
-    source: Integers  # (n_spikes,)
-    targets: Any  # (T, n_visible) uint8
-    learns: Booleans  # (T,): learn from the target, or run freely
-    uniforms: Doubles  # (T, K, n_hidden or n_neurons)
-    spikes: Booleans  # (T, K, n_neurons)
-    log_likelihood: Doubles  # (T, K)
-    report: Doubles  # (T, K)
-    log_weights: Doubles  # (T, K)
-    importance: Doubles  # (T, K)

@@ -1,6 +1,6 @@
-"""Point 1 of the event form, the drive: what the weights W_0 of the window's beginning make of the spikes.
+"""Point 1 of the event form, the drive: the spikes through the weights W_0 of the window's beginning.
 
-One row of weights is added for each spike; what comes out is filtered, by taps or by the recursion of exponentials.
+One row of weights is added for each spike; the sums are filtered, by taps or by the recursion of exponentials.
 """
 
 from __future__ import annotations
@@ -11,30 +11,22 @@ import numpy as np
 
 from gemsnn.compiling.jit import FASTMATH, jit, kernel, part
 from gemsnn.engine.bits import list_active
-from gemsnn.engine.event_arrays import Population
+from gemsnn.engine.event_arrays import FilterScratch, Population
 from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import gather, mix
 
 
 @part(fastmath=FASTMATH)
-def drive(
-    p: Population,
-    synapses: Bank,
-    time: int,
-    t: int,
-    potentials: Any,
-    offsets: Any,
-    factors: Any,
-    filtered_here: Any,
-) -> None:
+def drive(p: Population, synapses: Bank, time: int, t: int, potentials: Any, scratch: FilterScratch) -> None:
     """Add W_0 . R_t to the potentials (K, columns)."""
     filtered, impulse, taps = p.filtered, p.impulse, synapses.taps
+    offsets, factors, filtered_here = scratch.offsets, scratch.factors, scratch.of_neuron
     K, n_basis, n = filtered.shape
     D, ring, number = taps.shape[1], impulse.shape[1] // (n_basis * n), 0
     if not synapses.recursive:
         slot = time % ring
         for lag in range(1, min(D, time) + 1):
-            slot = slot - 1 if slot else ring - 1  # faster than a division for each
+            slot = slot - 1 if slot else ring - 1  # faster than a modulo for each
             for basis in range(n_basis):
                 offsets[number], factors[number] = (slot * n_basis + basis) * n, taps[basis, lag - 1]
                 number += taps[basis, lag - 1] != 0
@@ -66,14 +58,15 @@ def drive(
 
 
 @part(fastmath=FASTMATH)
-def take_in(p: Population, synapses: Bank, time: int, position: int, active: Any, leaving_rows: Any) -> None:
-    """The spikes of the step before ``time``: their rows, as what the filters are driven by."""
+def take_in(p: Population, synapses: Bank, time: int, position: int, scratch: FilterScratch) -> None:
+    """Drive the filters by the weight rows of the sources that spiked at the step before ``time``."""
     weights, bits, impulse, past = p.weights, p.bits, p.impulse, synapses.taps.shape[1]
+    active, leaving_rows = scratch.active, scratch.leaving_rows
     K, n_basis, n = p.filtered.shape
     width = n_basis * n
-    place = (time - 1) % (impulse.shape[1] // width) * width
+    start = (time - 1) % (impulse.shape[1] // width) * width
     for k in range(K):
-        total = impulse[k, place : place + width]
+        total = impulse[k, start : start + width]
         n_active = list_active(bits, position * K + k, active)
         gather(weights, active, n_active, total)
         if synapses.recursive:
@@ -90,7 +83,7 @@ def take_in(p: Population, synapses: Bank, time: int, position: int, active: Any
 
 @kernel(fastmath=FASTMATH)
 def _less_what_leaves(recursion: Recursion, n: int, total: Any, leaving_rows: Any) -> None:
-    """gain q - leaving q', of (n_basis * n,) for spikes that come in and spikes that leave the filters' memory."""
+    """total <- gain total - leaving leaving_rows, (n_basis * n,): of spikes that enter and leave the memory."""
     for basis in range(len(recursion.gain)):
         gain, leaving = recursion.gain[basis], recursion.leaving[basis]
         for i in range(np.uint64(basis * n), np.uint64((basis + 1) * n)):
@@ -98,11 +91,11 @@ def _less_what_leaves(recursion: Recursion, n: int, total: Any, leaving_rows: An
 
 
 @kernel(fastmath=FASTMATH)
-def take_in_again(p: Population, synapses: Bank, time: int, t: int, active: Any, leaving_rows: Any) -> None:
-    """What finite filters hold, with the weights as they are now."""
+def take_in_again(p: Population, synapses: Bank, time: int, t: int, scratch: FilterScratch) -> None:
+    """Recompute what finite filters hold, with the weights as they are now."""
     D = synapses.taps.shape[1]
     for back in range(min(D, time), 0, -1):
-        take_in(p, synapses, time - back + 1, D + t - back, active, leaving_rows)
+        take_in(p, synapses, time - back + 1, D + t - back, scratch)
 
 
 @part(fastmath=FASTMATH)
@@ -110,10 +103,10 @@ def recur(p: Population, recursion: Recursion, time: int) -> None:
     """From W_0 . R_{time - 1} to W_0 . R_time: z <- decay z + gain q - leaving q'."""
     filtered, impulse = p.filtered, p.impulse
     K, n_basis, n = filtered.shape
-    place = np.uint64((time - 1) % (impulse.shape[1] // (n_basis * n)) * n_basis * n)
+    newest = np.uint64((time - 1) % (impulse.shape[1] // (n_basis * n)) * n_basis * n)
     for k in range(K):
         for basis in range(n_basis):
-            decay, start = recursion.decay[basis], place + np.uint64(basis * n)
+            decay, start = recursion.decay[basis], newest + np.uint64(basis * n)
             for i in range(np.uint64(n)):
                 filtered[k, basis, i] = decay * filtered[k, basis, i] + impulse[k, start + i]
     if p.mean.shape[0]:
@@ -124,7 +117,7 @@ def recur(p: Population, recursion: Recursion, time: int) -> None:
 
 @jit(fastmath=FASTMATH)
 def begin_drive(p: Population, taps: Any, t: int, active: Any) -> None:
-    """W_0 . R_t and mean . R_t of exponentials, where weights or means are new; from then on they recur."""
+    """W_0 . R_t and mean . R_t of exponentials where weights or means are new; later steps use the recursion."""
     filtered, weights = p.filtered, p.weights
     K, n_basis, n = filtered.shape
     traces = np.empty((K, p.size, n_basis), dtype=taps.dtype)
@@ -146,7 +139,7 @@ def begin_drive(p: Population, taps: Any, t: int, active: Any) -> None:
 
 @kernel(fastmath=FASTMATH)
 def traces_at(p: Population, taps: Any, t: int, active: Any, traces: Any) -> None:
-    """The traces (K_p, n_sources, n_basis) of step t of the window."""
+    """Write the traces (K_p, n_sources, n_basis) of step t of the window."""
     n_basis, D = taps.shape
     K = traces.shape[0]
     traces[:] = 0
@@ -168,7 +161,7 @@ def _gather_mean(mean: Any, active: Any, n_active: int, total: Any) -> None:
 
 @jit(fastmath=FASTMATH)
 def mean_traces(p: Population, taps: Any, t: int, begin: int, active: Any) -> None:
-    """mean . R_s for steps s from ``begin`` to t - 1 of the window, where the means are new."""
+    """Compute mean . R_s for steps s from ``begin`` to t - 1 of the window, where the means are new."""
     if not p.mean.shape[0]:
         return
     n_basis, D = taps.shape

@@ -1,4 +1,4 @@
-"""Points 3 and 4 of the event form: what was learned in the window, where it acts, in the potentials."""
+"""Points 3 and 4 of the event form: learning, and the effect on the potentials of what was learned in the window."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ from gemsnn.compiling.jit import FASTMATH, kernel, part
 from gemsnn.engine.eligibility import learn_at_once, learn_by_eligibility, learn_reach, reach_at_once
 from gemsnn.engine.event_arrays import Arrays
 
-TILE = 32  # rows of post factors that fit into the processor's inner cache
+TILE = 32  # rows of post factors that fit into the processor's first-level cache
 
 
 @part(fastmath=FASTMATH)
 def add_learned(w: Arrays, populations: Any, n_populations: int, t: int, begin: int) -> None:
     """Add eta sum_s a_s (R_s . R_t) to the potentials; the bias is a source with a trace of 1."""
-    post, rows, potentials, gram, scaled = (
-        w.window.post,
-        w.graph.rows,
-        w.scratch.potentials,
-        w.scratch.gram,
-        w.scratch.scaled,
-    )
+    post, rows = w.window.post, w.graph.rows
+    potentials, gram, scaled = w.scratch.potentials, w.scratch.gram, w.scratch.scaled
     eta, has_local, n_local, K = w.rule.learning_rate, w.rule.has_local, w.window.signal.shape[0], potentials.shape[0]
     n_hidden = w.scratch.reached.shape[0]
     start, end = np.uint64(begin * K), np.uint64(t * K)
@@ -43,7 +38,7 @@ def add_learned(w: Arrays, populations: Any, n_populations: int, t: int, begin: 
 
 @part(fastmath=FASTMATH)
 def _add_products(w: Arrays, populations: Any, n_populations: int, c: int, t: int, begin: int) -> None:
-    """The scalar products of all sources of a class of neurons, 1 for the bias among them: gram[c], (K, M * K)."""
+    """Add up the scalar products of all sources of a class of neurons, 1 for the bias included: gram[c], (K, M * K)."""
     gram, alike = w.scratch.gram[c], w.scratch.alike
     K = gram.shape[0]
     start, end = np.uint64(begin * K), np.uint64(t * K)
@@ -76,8 +71,8 @@ def _add_products(w: Arrays, populations: Any, n_populations: int, c: int, t: in
 def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int, potentials: Any) -> None:
     """Add sum_m scaled[k, m] post[m, i] to the potentials of neurons ``first`` to ``last`` - 1.
 
-    A matrix product by tiles: few rows of the post factors at a time, so that they stay in the inner cache for all
-    compartments; four of them and two compartments a pass.
+    A matrix product by tiles: few rows of the post factors at a time, so that they stay in the cache for all
+    compartments; four of them and two compartments per pass.
     """
     start, end_row, K = np.uint64(first), np.uint64(last), potentials.shape[0]
     pairs = K // 2 * 2
@@ -113,15 +108,10 @@ def _learned(post: Any, scaled: Any, begin: int, end: int, first: int, last: int
 
 @part(fastmath=FASTMATH)
 def _learned_locally(w: Arrays, gram: Any, begin: int, t: int, first: int, last: int) -> None:
-    """The same where each neuron has a signal of its own; first brings a up to date with the last step's signal."""
-    eta, fading, signal, post, accumulated = (
-        w.rule.learning_rate,
-        w.window.fading,
-        w.window.signal,
-        w.window.post,
-        w.window.accumulated,
-    )
-    potentials, own = w.scratch.potentials, w.scratch.of_neuron
+    """The same where neurons have signals of their own; ``accumulated`` is first updated by the last step's signal."""
+    eta, fading, signal = w.rule.learning_rate, w.window.fading, w.window.signal
+    post, accumulated = w.window.post, w.window.accumulated
+    potentials, own = w.scratch.potentials, w.scratch.filters.of_neuron
     K, start, end_row = potentials.shape[0], np.uint64(first), np.uint64(last)
     for other in range(K):
         for i in range(start, end_row):
@@ -140,14 +130,9 @@ def _learned_locally(w: Arrays, gram: Any, begin: int, t: int, first: int, last:
 
 @part(fastmath=FASTMATH)
 def add_signals(w: Arrays, t: int, begin: int, learns: bool) -> None:
-    """Bring the sums over r of gamma^(r - s) signal_r up to date with step t's signals, one number for each (s, k)."""
-    K, fading, visible_factor, hidden_factor = (
-        w.scratch.own_drive.shape[0],
-        w.window.fading,
-        w.window.visible_factor,
-        w.window.hidden_factor,
-    )
-    zero = fading.dtype.type(0)
+    """Update the sums over r of gamma^(r - s) signal_r by step t's signals, one number for each (s, k)."""
+    fading, visible_factor, hidden_factor = w.window.fading, w.window.visible_factor, w.window.hidden_factor
+    K, zero = w.scratch.own_drive.shape[0], fading.dtype.type(0)
     for s in range(t):
         fading[s] *= w.rule.gamma
     fading[t] = 1
@@ -176,14 +161,10 @@ def add_signals(w: Arrays, t: int, begin: int, learns: bool) -> None:
 
 @part(fastmath=FASTMATH)
 def own_drive(w: Arrays) -> None:
-    """Self-memory, less the synapse to itself, which the scalar products contain and the graph does not."""
-    result, total = w.scratch.own_drive, w.scratch.of_neuron
-    somatic, somatic_trace, virtual, own_trace = (
-        w.carried.somatic,
-        w.carried.somatic_trace,
-        w.carried.virtual,
-        w.carried.own_trace,
-    )
+    """Self-memory, minus the synapse to itself, which the scalar products contain and the graph does not."""
+    result, total = w.scratch.own_drive, w.scratch.filters.of_neuron
+    somatic, somatic_trace = w.carried.somatic, w.carried.somatic_trace
+    virtual, own_trace = w.carried.virtual, w.carried.own_trace
     columns = np.uint64(total.shape[0])
     for k in range(len(result)):
         for i in range(columns):
@@ -200,7 +181,7 @@ def own_drive(w: Arrays) -> None:
 
 @part(fastmath=FASTMATH)
 def learn_own(w: Arrays, t: int, learns: bool) -> None:
-    """What is learned directly at step t: self-memory, the synapse that is not there, the reach of hidden neurons."""
+    """Learn directly at step t: self-memory, the synapse that is not there, the reach of hidden neurons."""
     gamma, eta, has_local, dtype = w.rule.gamma, w.rule.learning_rate, w.rule.has_local, w.window.post.dtype
     rates, somatic, virtual, own_trace = w.scratch.rates, w.carried.somatic, w.carried.virtual, w.carried.own_trace
     n, K = w.scratch.fired.shape
@@ -223,8 +204,7 @@ def learn_own(w: Arrays, t: int, learns: bool) -> None:
         if has_local:
             learn_reach(
                 gamma, post[n_hidden:], own_trace[k], rates[n_hidden:], w.graph.reaches,
-                w.carried.reach_eligibility[k], w.carried.reach,
-                w.scratch.of_neuron,
+                w.carried.reach_eligibility[k], w.carried.reach, w.scratch.filters.of_neuron,
             )  # fmt: skip
         if sends_back and learns:
             for i in range(n_hidden):

@@ -1,4 +1,4 @@
-"""How a network's sources and neurons are arranged for the event form; worked out once for each network."""
+"""How the sources and neurons of a network are arranged for the event form; computed once per network."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gemsnn.engine.firing import CircuitTable, circuit_table
-from gemsnn.engine.recursion import Bank, bank
+from gemsnn.engine.arrays import padded, wider
+from gemsnn.engine.event_arrays import Graph
+from gemsnn.engine.firing import circuit_table
+from gemsnn.engine.recursion import bank
 from gemsnn.model import Network
 
-MOST_PARTS = 8  # populations, and groups of neighbouring neurons: a graph of more parts has another form
+MOST_PARTS = 8  # populations, and groups of neighbouring neurons: a graph with more parts has no event form
 
 
 class Sources(NamedTuple):
@@ -31,13 +33,7 @@ class Plan(NamedTuple):
     """See ``event_kernel.py``."""
 
     sources: tuple[Sources, ...]
-    rows: NDArray[np.intp]  # (n_rows, 3): first row, last row, class
-    own_source: NDArray[np.bool_]  # (n_neurons,)
-    reaches: NDArray[np.bool_]  # (n_visible, n_hidden)
-    synapses: Bank
-    soma: Bank
-    one_filter: bool
-    circuits: CircuitTable
+    graph: Graph
 
 
 @lru_cache(maxsize=16)
@@ -48,7 +44,7 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
     """
     topology = network.topology
     n_inputs, n_hidden, n = network.n_inputs, network.n_hidden, network.n_neurons
-    # A neuron has no synapse to itself; it counts as having one if it has one from its neighbour.
+    # A neuron has no synapse to itself; it is treated as if it had one if it has one from its neighbour.
     filled, own = topology.mask.copy(), np.arange(n)
     for first, last in ((0, n_hidden), (n_hidden, n)):
         neighbour = np.where(own + 1 < last, own + 1, own - 1)
@@ -56,9 +52,8 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
             if first <= neighbour[i] < last:
                 filled[i, n_inputs + i] = topology.mask[i, n_inputs + neighbour[i]]
     rows = _runs(filled, 0, n_hidden) + _runs(filled, n_hidden, n)
-    columns = filled.T
     bounds = (0, n_inputs, n_inputs + n_hidden, network.n_sources)
-    parts = [_runs(columns, first, last) for first, last in pairwise(bounds)]
+    parts = [_runs(filled.T, first, last) for first, last in pairwise(bounds)]
     if len(rows) > MOST_PARTS or sum(map(len, parts)) > MOST_PARTS:
         return None
     patterns = [filled[first].tobytes() for first, _ in rows]
@@ -74,23 +69,22 @@ def event_plan(network: Network, free: bool, dtype: np.dtype[Any]) -> Plan | Non
                 sources.append(Sources(start, last - first, kind == 0, shared, slice(first, last), feeds))
     if not sources:
         return None
-    synaptic, somatic = network.synaptic_filter, network.somatic_filter
-    return Plan(
-        sources=tuple(sources),
-        rows=np.array(
-            [(first, last, classes[p]) for (first, last), p in zip(rows, patterns, strict=True)], dtype=np.intp
-        ),
-        own_source=filled[own, n_inputs + own] & ~topology.mask[own, n_inputs + own],
-        reaches=np.ascontiguousarray(topology.mask[n_hidden:, n_inputs : n_inputs + n_hidden]),
-        synapses=bank(synaptic, dtype),
-        soma=bank(somatic, dtype),
-        one_filter=synaptic == somatic,
+    columns = padded(n, dtype)
+    graph = Graph(
+        synapses=bank(network.synaptic_filter, dtype),
+        soma=bank(network.somatic_filter, dtype),
+        one_filter=network.synaptic_filter == network.somatic_filter,
         circuits=circuit_table(network.circuits),
+        rows=np.array([(*row, classes[p]) for row, p in zip(rows, patterns, strict=True)], dtype=np.intp),
+        own_source=wider(filled[own, n_inputs + own] & ~topology.mask[own, n_inputs + own], columns),
+        reaches=np.ascontiguousarray(topology.mask[n_hidden:, n_inputs : n_inputs + n_hidden]),
+        has_memory=wider(network.has_memory, columns),
     )
+    return Plan(tuple(sources), graph)
 
 
 def _runs(rows: NDArray[np.bool_], first: int, last: int) -> list[tuple[int, int]]:
-    """From ``first`` to ``last``, (start, end) of neighbouring rows that are equal."""
+    """(start, end) of each run of equal neighbouring rows, from ``first`` to ``last``."""
     if first == last:
         return []
     changes = first + 1 + np.flatnonzero((rows[first + 1 : last] != rows[first : last - 1]).any(axis=1))

@@ -1,4 +1,4 @@
-"""Point 2 of the event form, scalar products between the traces of steps: from counts of sources that spike at both."""
+"""Point 2 of the event form: scalar products of the traces of two steps, from counts of sources that spike at both."""
 
 from __future__ import annotations
 
@@ -8,36 +8,24 @@ import numpy as np
 
 from gemsnn.compiling.jit import FASTMATH, jit, kernel, part
 from gemsnn.engine.bits import count_pairs, list_active
-from gemsnn.engine.event_arrays import Population
+from gemsnn.engine.event_arrays import FilterScratch, Population
 from gemsnn.engine.event_drive import traces_at
 from gemsnn.engine.recursion import Bank, Recursion
 from gemsnn.engine.rows import mix
 
 
 @part(fastmath=FASTMATH)
-def finite_products(
-    p: Population,
-    taps: Any,
-    time: int,
-    t: int,
-    begin: int,
-    whole: Any,
-    counts: Any,
-    turned: Any,
-    sums: Any,
-    offsets: Any,
-    factors: Any,
-) -> None:
+def finite_products(p: Population, taps: Any, time: int, t: int, begin: int, scratch: FilterScratch) -> None:
     """R_s . R_t for steps s from ``begin`` to t - 1 of the window, for any finite filter."""
     n_basis, D = taps.shape
     bits, recent, halves, all_products = p.bits, p.recent, p.half, p.products
-    K = all_products.shape[0]
-    width = halves.shape[1] // (D * n_basis)
+    counts, sums, offsets, factors = scratch.counts, scratch.sums, scratch.offsets, scratch.factors
+    K, width = all_products.shape[0], halves.shape[2]
     position, slot, newest = D + t - 1, (time - 1) % D, (time - 1) % (D + 1)  # of the newest spikes
     for k in range(K):
         # x_{t-1} with all spikes that the traces of the window contain.
         earliest = max(min(begin, t - 2), 0)
-        count_pairs(bits, position * K + k, earliest * K, (position + 1) * K, whole, counts)
+        count_pairs(bits, position * K + k, earliest * K, (position + 1) * K, scratch.whole, counts)
         older = newest
         for back in range(min(D, time - 1) + 1):
             for other in range(K):
@@ -50,30 +38,30 @@ def finite_products(
             for lag in range(1, D + 1):
                 offsets[number], factors[number] = (D - lag) * K, taps[basis, lag - 1]
                 number += taps[basis, lag - 1] != 0  # bumps of finite width have many taps of 0
-            place = (slot * n_basis + basis) * width
-            mix(counts, offsets, factors, number, begin * K, t * K, halves[k, place : place + width])
+            mix(counts, offsets, factors, number, begin * K, t * K, halves[k, slot * n_basis + basis])
     if begin < t:
         # The newest trace, R_{t-1}, with the spikes of the steps before.
-        size = (D + 1) * K * K  # of what ``recent`` has for a step
+        size = (D + 1) * K * K  # of a step's part of ``recent``
         for basis in range(n_basis):
             number = 0
-            for place in range(D + 1):
-                # One compartment has as much in its rows as in its columns: all those steps at once.
-                offsets[number], factors[number] = place * (size if K == 1 else K * K), turned[basis, place]
-                number += turned[basis, place] != 0
+            for other_slot in range(D + 1):
+                # With one compartment ``recent`` is symmetric: its rows give all those steps at once.
+                offsets[number] = other_slot * (size if K == 1 else K * K)
+                factors[number] = scratch.turned[basis, other_slot]
+                number += scratch.turned[basis, other_slot] != 0
             if K == 1:
                 mix(recent, offsets, factors, number, 0, D + 1, sums)
             then, its_slot = newest, slot
             for _ in range(1, min(D, time)):
                 then, its_slot = then - 1 if then else D, its_slot - 1 if its_slot else D - 1
-                column = (its_slot * n_basis + basis) * width + (t - 1) * K
+                half = halves[:, its_slot * n_basis + basis]
                 if K == 1:
-                    halves[0, column] = sums[then]
+                    half[0, t - 1] = sums[then]
                     continue
                 mix(recent[then * size : (then + 1) * size], offsets, factors, number, 0, K * K, sums)
                 for k in range(K):
                     for other in range(K):
-                        halves[k, column + other] = sums[k * K + other]
+                        half[k, (t - 1) * K + other] = sums[k * K + other]
     number, its_slot = 0, slot
     for lag in range(1, min(D, time) + 1):
         for basis in range(n_basis):
@@ -81,7 +69,7 @@ def finite_products(
             number += taps[basis, lag - 1] != 0
         its_slot = its_slot - 1 if its_slot else D - 1
     for k in range(K):
-        mix(halves[k], offsets, factors, number, begin * K, t * K, all_products[k])
+        mix(halves[k].reshape(-1), offsets, factors, number, begin * K, t * K, all_products[k])
 
 
 @kernel()
@@ -97,35 +85,22 @@ def turn(taps: Any, time: int, turned: Any) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def begin_finite_products(
-    p: Population,
-    taps: Any,
-    time: int,
-    t: int,
-    begin: int,
-    whole: Any,
-    counts: Any,
-    turned: Any,
-    sums: Any,
-    offsets: Any,
-    factors: Any,
-) -> None:
+def begin_finite_products(p: Population, taps: Any, time: int, t: int, begin: int, scratch: FilterScratch) -> None:
     """:func:`finite_products` for step t, from the spikes alone."""
-    _make_halves(p, taps, time - 1, t - 1, min(begin, max(t - 1, 0)), whole, counts)
-    turn(taps, time, turned)
-    finite_products(p, taps, time, t, begin, whole, counts, turned, sums, offsets, factors)
+    _make_halves(p, taps, time - 1, t - 1, min(begin, max(t - 1, 0)), scratch)
+    turn(taps, time, scratch.turned)
+    finite_products(p, taps, time, t, begin, scratch)
 
 
 @part(fastmath=FASTMATH)
-def _make_halves(p: Population, taps: Any, time: int, t: int, begin: int, whole: Any, counts: Any) -> None:
-    """What :func:`finite_products` keeps from step to step."""
+def _make_halves(p: Population, taps: Any, time: int, t: int, begin: int, scratch: FilterScratch) -> None:
+    """Recompute what :func:`finite_products` keeps from step to step."""
     n_basis, D = taps.shape
-    K = len(p.products)
-    width = p.half.shape[1] // (D * n_basis)
+    K, counts = len(p.products), scratch.counts
     for back in range(min(D + 1, time)):
         position, when = D + t - 1 - back, time - 1 - back
         for k in range(K):
-            count_pairs(p.bits, position * K + k, 0, (D + t) * K, whole, counts)
+            count_pairs(p.bits, position * K + k, 0, (D + t) * K, scratch.whole, counts)
             for other_back in range(min(D + 1, time)):
                 for other in range(K):
                     together = counts[(D + t - 1 - other_back) * K + other]
@@ -133,7 +108,7 @@ def _make_halves(p: Population, taps: Any, time: int, t: int, begin: int, whole:
                     p.recent[((when % (D + 1) * (D + 1) + slot) * K + k) * K + other] = together
             if back < D:
                 for basis in range(n_basis):
-                    half = p.half[k, (when % D * n_basis + basis) * width :]
+                    half = p.half[k, when % D * n_basis + basis]
                     for c in range(begin * K, t * K):
                         half[c] = 0
                         for lag in range(1, D + 1):
@@ -141,18 +116,8 @@ def _make_halves(p: Population, taps: Any, time: int, t: int, begin: int, whole:
 
 
 @part(fastmath=FASTMATH)
-def recursive_products(
-    p: Population,
-    synapses: Bank,
-    time: int,
-    t: int,
-    whole: Any,
-    counts: Any,
-    leaving_counts: Any,
-    active: Any,
-    all_begins: Any,
-) -> None:
-    """The same for exponentials, of all steps of the window: from the products with R_{t-1} to those with R_t.
+def recursive_products(p: Population, synapses: Bank, time: int, t: int, scratch: FilterScratch) -> None:
+    """The same for exponentials and all steps of the window: from the products with R_{t-1} to those with R_t.
 
     With x the spikes of step t - 1 and y those that leave, of step t - 1 - D,
 
@@ -165,19 +130,20 @@ def recursive_products(
     bits, products, by_basis, ends, together = p.bits, p.products, p.by_basis, p.ends, p.pairs
     K = products.shape[0]
     newest, leaves = D + t - 1, time > D  # the position of x; that of y is t - 1
-    oldest = 0 if leaves else D + t - time  # before it there is nothing
-    begins = all_begins[:, :, :K]  # R_s . x and R_s . y of the window's first step
+    oldest = 0 if leaves else D + t - time  # there are no spikes before it
+    active, counts, leaving_counts = scratch.active, scratch.counts, scratch.leaving_counts
+    starts = scratch.starts[:, :, :K]  # R_s . x and R_s . y of the window's first step
     for basis in range(n_basis):
         for k in range(K):
-            begins[1, basis, k] = 0
+            starts[1, basis, k] = 0
     for k in range(K):
         for c in range(t * K):
             products[k, c] = 0
-        count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, whole, counts)
-        _first_products(p.first_traces, list_active(bits, newest * K + k, active), active, begins[0])
+        count_pairs(bits, newest * K + k, oldest * K, (newest + 1) * K, scratch.whole, counts)
+        _first_products(p.first_traces, list_active(bits, newest * K + k, active), active, starts[0])
         if leaves:
-            count_pairs(bits, (t - 1) * K + k, 0, (newest + 1) * K, whole, leaving_counts)
-            _first_products(p.first_traces, list_active(bits, (t - 1) * K + k, active), active, begins[1])
+            count_pairs(bits, (t - 1) * K + k, 0, (newest + 1) * K, scratch.whole, leaving_counts)
+            _first_products(p.first_traces, list_active(bits, (t - 1) * K + k, active), active, starts[1])
         for other in range(K):
             together[0, k, other] = counts[newest * K + other]
             together[1, k, other] = leaving_counts[newest * K + other] if leaves else 0
@@ -188,16 +154,16 @@ def recursive_products(
             decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
             _recur_products(
                 decay, gain, leaving if leaves else taps.dtype.type(0), D, t, K, counts, leaving_counts,
-                begins[0, basis], begins[1, basis], by_basis[k, basis], products[k],
+                starts[0, basis], starts[1, basis], by_basis[k, basis], products[k],
             )  # fmt: skip
             for other in range(K):
-                ends[0, basis, k, other] = begins[0, basis, other]
-                ends[1, basis, k, other] = begins[1, basis, other]
+                ends[0, basis, k, other] = starts[0, basis, other]
+                ends[1, basis, k, other] = starts[1, basis, other]
 
 
 @part(fastmath=FASTMATH)
 def recursive_squares(p: Population, recursion: Recursion, t: int) -> None:
-    """R_t . R_t, from what :func:`recursive_products` has left."""
+    """R_t . R_t, from what :func:`recursive_products` has written."""
     by_basis, ends, together, squares = p.by_basis, p.ends, p.pairs, p.squares
     n_basis, K = squares.shape[:2]
     for basis in range(n_basis):
@@ -214,7 +180,7 @@ def recursive_squares(p: Population, recursion: Recursion, t: int) -> None:
 
 
 @kernel(fastmath=FASTMATH)
-def _first_products(first_traces: Any, n_active: int, active: Any, begins: Any) -> None:
+def _first_products(first_traces: Any, n_active: int, active: Any, starts: Any) -> None:
     """R_s . x of the window's first step, (n_basis, K_p), for the spikes x of the active sources."""
     K, _, n_basis = first_traces.shape
     for basis in range(n_basis):
@@ -222,7 +188,7 @@ def _first_products(first_traces: Any, n_active: int, active: Any, begins: Any) 
             total = first_traces.dtype.type(0)
             for a in range(n_active):
                 total += first_traces[other, active[a], basis]
-            begins[basis, other] = total
+            starts[basis, other] = total
 
 
 @kernel(fastmath=FASTMATH)
@@ -240,7 +206,7 @@ def _recur_products(
     by_basis: Any,
     products: Any,
 ) -> None:
-    """One basis, one compartment: with_x and with_y (K,) go from the window's first step to step t - 1."""
+    """One basis, one compartment: with_x and with_y (K,) advance from the window's first step to step t - 1."""
     if K == 1:
         x, y = with_x[0], with_y[0]
         for s in range(t - 1):
@@ -271,10 +237,10 @@ def _recur_products(
 
 @jit(fastmath=FASTMATH)
 def begin_recursive_products(p: Population, synapses: Bank, t: int, active: Any) -> None:
-    """Make what :func:`recursive_products` keeps from step to step, for step t, from the spikes alone.
+    """Recompute what :func:`recursive_products` keeps from step to step, for step t, from the spikes alone.
 
-    A recursion takes off what it has put in, and what rounding makes of the difference stays. It fades as the filter
-    does; where that is slowly, beginning anew with each window bounds it, whatever the length of a stream.
+    A recursion subtracts what it has added, and a rounding error remains, which decays as the filter does. Where that
+    is slow, recomputing with each window bounds the error, whatever the length of a stream.
     """
     taps, recursion = synapses.taps, synapses.recursion
     n_basis, D = taps.shape

@@ -1,6 +1,6 @@
 """Point 5 of the event form, writing back: spike by spike, each with its filtered a.
 
-Threads share it out by rows, which are sources: what is added to a weight in which order does not depend on them.
+Threads divide it by rows, which are sources: the order of the sums of a weight does not depend on the threads.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gemsnn.engine.rows import mix
 
 @kernel(fastmath=FASTMATH)
 def close_window(w: Arrays, all_populations: Any, n_populations: int) -> None:
-    """Write eta a of all steps to ``changes``, and their sums over compartments; learn the biases; begin anew."""
-    window, eta, own = w.window, w.rule.learning_rate, w.scratch.of_neuron
+    """Write eta a of all steps to ``changes``, and their sums over compartments; learn the biases; reset the sums."""
+    window, eta, own = w.window, w.rule.learning_rate, w.scratch.filters.of_neuron
     post, accumulated, signal, fading, changes = (
         window.post, window.accumulated, window.signal, window.fading, window.changes,
     )  # fmt: skip
@@ -61,7 +61,7 @@ def close_window(w: Arrays, all_populations: Any, n_populations: int) -> None:
 def _write_biases(w: Arrays, all_populations: Any, n_populations: int) -> None:
     """bias += sum_s a_s (1 - mean . (R_s - mean)), for each neuron with the means of its own inputs.
 
-    What the means take off the weights, ``centre``, is kept until they are written.
+    How many times the means are to be subtracted from the weights, ``centre``, is kept until they are written.
     """
     bias, changes, rows, begin, now = (
         w.carried.bias, w.window.shared_changes, w.graph.rows, w.window.begin[0], w.window.now[0],
@@ -160,8 +160,8 @@ def write_back(
                 for g in range(rows.shape[0]):
                     if p.feeds[rows[g, 2]]:
                         for basis in range(n_basis):
-                            left, right = basis * n + rows[g, 0], basis * n + rows[g, 1]
-                            _add_rows(weights, j, change, when, a, b, left, right)
+                            begin_row, end_row = basis * n + rows[g, 0], basis * n + rows[g, 1]
+                            _add_rows(weights, j, change, when, a, b, begin_row, end_row)
     if not p.of_inputs:  # no neuron has a synapse to itself
         for j in range(first, last):
             for basis in range(n_basis):
@@ -191,23 +191,23 @@ def add_to_rows(weights: Any, index: Any, change: Any, first: int, last: int) ->
 
 
 @kernel(fastmath=FASTMATH)
-def _add_rows(weights: Any, j: int, change: Any, when: Any, first: int, last: int, left: int, right: int) -> None:
+def _add_rows(weights: Any, j: int, change: Any, when: Any, first: int, last: int, begin: int, end: int) -> None:
     """Add the rows when[first : last] of the change to row j of the weights, four at a time, between two columns."""
-    start, end = np.uint64(left), np.uint64(right)
+    start, stop = np.uint64(begin), np.uint64(end)
     four = first + (last - first) // 4 * 4
     for a in range(first, four, 4):
         p0, p1, p2, p3 = when[a], when[a + 1], when[a + 2], when[a + 3]
-        for i in range(start, end):
+        for i in range(start, stop):
             weights[j, i] += (change[p0, i] + change[p1, i]) + (change[p2, i] + change[p3, i])
     for a in range(four, last):
         p0 = when[a]
-        for i in range(start, end):
+        for i in range(start, stop):
             weights[j, i] += change[p0, i]
 
 
 @jit(fastmath=FASTMATH)
 def _filter_finite(taps: Any, begin: int, now: int, K: int, k: int, a: Any, change: Any) -> None:
-    """What a spike at each position, from ``begin`` on, adds to its weights: the sum over lags of taps a_{p + lag}."""
+    """What a spike at each position from ``begin`` on adds to its weights: the sum over lags of taps a_{p + lag}."""
     n_basis, D = taps.shape
     n, rows = a.shape[1], a.reshape(-1)
     offsets, factors = np.empty(D, dtype=np.intp), np.empty(D, dtype=taps.dtype)
@@ -227,28 +227,28 @@ def _filter_finite(taps: Any, begin: int, now: int, K: int, k: int, a: Any, chan
 def _filter_backwards(recursion: Recursion, begin: int, now: int, D: int, K: int, k: int, a: Any, change: Any) -> None:
     """The same for exponentials, a recursion from the newest spike back: c_p = decay c_{p+1} + gain a - leaving a'.
 
-    The step after that of the spike is the first that sees it; D steps later it has left.
+    The step after the spike's is the first that sees it; D steps later the spike has left the filter's memory.
     """
     n_basis, n = len(recursion.decay), a.shape[1]
     columns = np.uint64(n)
     for basis in range(n_basis):
         decay, gain, leaving = recursion.decay[basis], recursion.gain[basis], recursion.leaving[basis]
-        left = np.uint64(basis * n)
-        for place in range(len(change) - 1, -1, -1):
-            row = change[place]
-            if place == len(change) - 1:
+        start = np.uint64(basis * n)
+        for offset in range(len(change) - 1, -1, -1):
+            row = change[offset]
+            if offset == len(change) - 1:
                 for i in range(columns):
-                    row[left + i] = 0
+                    row[start + i] = 0
             else:
-                after = change[place + 1]
+                after = change[offset + 1]
                 for i in range(columns):
-                    row[left + i] = decay * after[left + i]
-            comes = begin + place - D + 1
-            if comes >= begin:
-                come = a[comes * K + k]
+                    row[start + i] = decay * after[start + i]
+            first_step = begin + offset - D + 1  # that sees the spike
+            if first_step >= begin:
+                entering = a[first_step * K + k]
                 for i in range(columns):
-                    row[left + i] += gain * come[i]
-            if begin <= comes + D < now:
-                gone = a[(comes + D) * K + k]
+                    row[start + i] += gain * entering[i]
+            if begin <= first_step + D < now:
+                left = a[(first_step + D) * K + k]
                 for i in range(columns):
-                    row[left + i] -= leaving * gone[i]
+                    row[start + i] -= leaving * left[i]

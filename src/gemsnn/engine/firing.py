@@ -21,7 +21,7 @@ class CircuitTable(NamedTuple):
     start: NDArray[np.intp]  # (n_circuits + 1,)
     member: NDArray[np.intp]
     silent: NDArray[np.bool_]  # (n_circuits,)
-    column: NDArray[np.intp]  # (n_circuits,): where a visible circuit's log-probability goes; -1 for hidden ones
+    column: NDArray[np.intp]  # (n_circuits,): where a visible circuit's log-probability is written; -1 for hidden ones
 
 
 def circuit_table(circuits: Circuits) -> CircuitTable:
@@ -38,9 +38,9 @@ def circuit_table(circuits: Circuits) -> CircuitTable:
 
 @kernel(fastmath=FASTMATH, error_model="numpy")
 def sigmoids(potentials: Any, probabilities: Any) -> None:
-    """sigmoid(u) of (n,) potentials, to within two units of the last place; without calls, so that it is vectorised.
+    """Write sigmoid(u) of (n,) potentials, to within two units in the last place; without calls, so that it vectorises.
 
-    exp(-|u|) = 2^m exp(r) with |r| <= log(2) / 2, where 13 terms of its series are exact to the last place.
+    exp(-|u|) = 2^m exp(r) with |r| <= log(2) / 2, where 13 terms of the series are exact to the last place.
     """
     for i in range(potentials.shape[0]):
         u = np.float64(potentials[i])
@@ -67,7 +67,7 @@ def sigmoids(potentials: Any, probabilities: Any) -> None:
 
 @jit(error_model="numpy")
 def sigmoid(potential: float) -> float:
-    """Without overflow."""
+    """sigmoid(u), without overflow."""
     tail = np.exp(-abs(potential))
     return float((1.0 if potential >= 0 else tail) / (1.0 + tail))
 
@@ -80,7 +80,7 @@ def log_sigmoid(potential: float) -> float:
 
 @kernel(error_model="numpy")
 def compete(potentials: Any, members: Any, silent: bool, probabilities: Any) -> float:
-    """Write the members' probabilities of a spike; returns log of the sum of exp(potential), silence included."""
+    """Write the members' spike probabilities; returns log of the sum of exp(potential), silence included."""
     highest = 0.0 if silent else -np.inf
     for i in members:
         highest = max(highest, potentials[i])
@@ -95,11 +95,11 @@ def compete(potentials: Any, members: Any, silent: bool, probabilities: Any) -> 
 
 @kernel(error_model="numpy")
 def winner(probabilities: Any, members: Any, silent: bool, uniform: float) -> int:
-    """The first member whose cumulated probability exceeds the uniform; -1 for silence."""
-    cumulated = 0.0
+    """The first member whose cumulative probability exceeds the uniform; -1 for silence."""
+    cumulative = 0.0
     for i in members:
-        cumulated += probabilities[i]
-        if uniform < cumulated:
+        cumulative += probabilities[i]
+        if uniform < cumulative:
             return int(i)
     return -1 if silent else int(members[len(members) - 1])
 
@@ -115,9 +115,9 @@ def fire(
     spikes: Any,
     log_probability: Any,
 ) -> None:
-    """Probabilities (n,), spikes (n,) and the log-probability of the visible ones (n_visible,) of one compartment.
+    """Write probabilities (n,), spikes (n,) and visible log-probabilities (n_visible,) of one compartment.
 
-    Potentials and probabilities may have columns of no neuron after the last.
+    Potentials and probabilities may be padded with columns of no neuron.
     """
     n, n_visible = spikes.shape[0], targets.shape[0]
     n_hidden = n - n_visible
@@ -153,7 +153,7 @@ def fire(
 def visible_log_probability(circuits: CircuitTable, potential: Any, spikes: Any, result: Any) -> None:
     """Write the (n_visible,) log-probabilities of visible spikes, from (n_visible,) potentials and (n_neurons,) spikes.
 
-    That of a circuit stands at its first neuron; the others have 0.
+    That of a circuit is written at its first neuron; the others get 0.
     """
     n_visible = potential.shape[0]
     n_hidden = spikes.shape[0] - n_visible
@@ -178,7 +178,7 @@ def visible_log_probability(circuits: CircuitTable, potential: Any, spikes: Any,
 
 @kernel(error_model="numpy")
 def add_up(log_probability: Any, likelihood: Any) -> None:
-    """The sums (K,) of (K, n_visible)."""
+    """Write the sums (K,) of (K, n_visible) log-probabilities."""
     for k in range(log_probability.shape[0]):
         total = 0.0
         for x in range(log_probability.shape[1]):

@@ -1,4 +1,4 @@
-"""Input spikes as lists, step by step: what a recording costs follows its events, not its sensor."""
+"""Input spikes as lists, step by step: the cost of a recording depends on its events, not on the size of its sensor."""
 
 from __future__ import annotations
 
@@ -14,19 +14,14 @@ from gemsnn.model.spike_list import SpikeList
 
 
 class InputSpikes(NamedTuple):
-    """At step t spike the inputs ``source[start[t] : start[t + 1]]``, in ascending order and each once."""
+    """At step t the inputs ``source[start[t] : start[t + 1]]`` spike, listed once each in ascending order."""
 
     start: Integers  # (T + 1,)
     source: Integers  # (n,)
 
-    @property
-    def n_steps(self) -> int:
-        """T"""
-        return len(self.start) - 1
-
 
 Inputs = NDArray[Any] | SpikeList
-"""(T, n_inputs) of 0/1, or a list, which may name inputs beyond ``n_inputs``: see :class:`SpikeList`."""
+"""(T, n_inputs) of 0/1, or a list, which may contain inputs beyond ``n_inputs``: see :class:`SpikeList`."""
 
 
 def input_spikes(inputs: Inputs, n_inputs: int) -> InputSpikes:
@@ -47,7 +42,7 @@ def input_spikes(inputs: Inputs, n_inputs: int) -> InputSpikes:
 
 @jit()
 def _list(spikes: Any, n_inputs: int, start: Any, source: Any) -> None:
-    """Write down which of (T * n_inputs,) bytes are not 0, step by step, eight at a time where all are."""
+    """List which of (T * n_inputs,) bytes are not 0, step by step; eight bytes that are all 0 are skipped at once."""
     number, t, row, whole = 0, 0, 0, spikes.size // 8
     words = spikes[: 8 * whole].view(np.uint64)
     for word in range(whole + 1):
@@ -64,7 +59,7 @@ def _list(spikes: Any, n_inputs: int, start: Any, source: Any) -> None:
 
 
 def n_steps(inputs: Sequence[Inputs] | NDArray[Any]) -> int:
-    """T, of inputs that are equally long."""
+    """T, the common length of the inputs."""
     if isinstance(inputs, np.ndarray):
         return int(inputs.shape[1])
     if not inputs:

@@ -1,62 +1,71 @@
-"""An objective's functions, compiled: kernels get them as arguments, as they get a rule's (``rule_functions.py``).
+"""An objective's functions, compiled: kernels take them as arguments, as they take a rule's (``rule_functions.py``).
 
 An objective's functions see one compartment, or one neuron of it; those of a kernel see all.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numba import types
 
 from gemsnn.compiling.jit import inlined
-from gemsnn.compiling.pointers import pointer, unpacking
-from gemsnn.engine.arrays import Doubles
-from gemsnn.model import Network
+from gemsnn.compiling.pointers import Layout, layout_of, pointer, unpacking
+from gemsnn.engine.arrays import Doubles, allocate
+from gemsnn.engine.task import Task
 from gemsnn.objectives import LIKELIHOOD, Objective
-from gemsnn.rules import Rule
-
-
-class ObjectiveFunctions(NamedTuple):
-    """Of one objective; see :class:`gemsnn.objectives.Objective`."""
-
-    report: Any
-    slopes: Any
 
 
 class ObjectiveArrays(NamedTuple):
     """An objective, as kernels read it."""
 
     free: bool  # visible neurons draw their own spikes
-    reports: bool  # something else than the log-probability of the visible spikes
+    reports: bool  # something other than the log-probability of the visible spikes
     rewarded: bool  # the reports come from outside
     sends_back: bool  # learning follows slopes, and what is learned at once
     settings: Doubles
-    memory: Doubles  # (K, n_visible, unit_memory)
+    memory: Annotated[Doubles, "K", "n_visible", "unit_memory"]
     # scratch
-    report: Doubles  # (K,)
-    of_visible: Doubles  # (2, n_visible): spikes and targets
-    slope: Doubles  # (K, n_visible)
-    at_once: Doubles  # (K, n_visible)
+    of_visible: Annotated[Doubles, "2", "n_visible"]  # spikes and targets
+    slope: Annotated[Doubles, "K", "n_visible"]
+    at_once: Annotated[Doubles, "K", "n_visible"]
 
 
-_compiled: dict[tuple[Any, ...], ObjectiveFunctions] = {}
+def objective_arrays(task: Task) -> ObjectiveArrays:
+    """What kernels read and write of an objective, before the first step."""
+    network, _, K, objective = task
+    return allocate(
+        ObjectiveArrays,
+        {"K": K, "n_visible": network.n_visible, "unit_memory": objective.unit_memory},
+        np.dtype(np.float64),
+        free=objective.free,
+        reports=type(objective).report is not type(LIKELIHOOD).report,
+        rewarded=objective.rewarded,
+        sends_back=task.sends_back,
+        settings=np.array(objective.settings(), dtype=np.float64),
+    )
+
+
+class ObjectiveFunctions(NamedTuple):
+    """Those of one objective; see :class:`gemsnn.objectives.Objective`."""
+
+    report: Any
+    slopes: Any
 
 
 def objective_functions(objective: Objective) -> ObjectiveFunctions:
-    """An objective's functions, compiled when first asked for, whatever the settings' values."""
-    settings = objective.settings()
-    layout = tuple((name, type(value).__name__) for name, value in settings._asdict().items())
-    if (type(objective), layout) not in _compiled:
-        _compiled[type(objective), layout] = _compile(objective, settings, layout)
-    return _compiled[type(objective), layout]
+    """An objective's functions: compiled once, whatever the values of the settings."""
+    kind: Any = type(objective)
+    return _compile(kind, layout_of(objective.settings()))
 
 
-def _compile(objective: Objective, settings: Any, layout: tuple[Any, ...]) -> ObjectiveFunctions:
+@cache
+def _compile(objective: Any, layout: Layout) -> ObjectiveFunctions:
     numbers, table, memories = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
     spikes, targets = types.boolean[:, ::1], types.uint8[::1]
-    unpack, report_of = unpacking(settings), inlined(objective.report)
+    unpack, report_of = unpacking(layout), inlined(objective.report)
     slope_of, at_once_of = inlined(objective.slope or _no_slope), inlined(objective.at_once or _nothing_at_once)
 
     def report(
@@ -82,10 +91,10 @@ def _compile(objective: Objective, settings: Any, layout: tuple[Any, ...]) -> Ob
                 at_once[k, x] = at_once_of(by_name, spike)
 
     of_report = types.void(numbers, spikes, targets, table, memories, table, numbers)
-    made_from = objective.slope or _no_slope
+    of_slopes = types.void(numbers, spikes, memories, table, table)
     return ObjectiveFunctions(
         report=pointer(of_report, report, objective.report, layout),
-        slopes=pointer(types.void(numbers, spikes, memories, table, table), slopes, made_from, layout),
+        slopes=pointer(of_slopes, slopes, objective.slope or _no_slope, layout),
     )
 
 
@@ -97,25 +106,3 @@ def _no_slope(settings: Any, memory: Any) -> float:
 def _nothing_at_once(settings: Any, spike: float) -> float:
     """In place of ``at_once`` where an objective has none; never called."""
     return 0.0
-
-
-def objective_arrays(objective: Objective, rule: Rule, network: Network, n_compartments: int) -> ObjectiveArrays:
-    """What kernels read and write of an objective, before the first step."""
-    K, n_visible = n_compartments, network.n_visible
-    return ObjectiveArrays(
-        free=objective.free,
-        reports=type(objective).report is not type(LIKELIHOOD).report,
-        rewarded=objective.rewarded,
-        sends_back=objective.sends_errors_back(rule),
-        settings=np.array(objective.settings(), dtype=np.float64),
-        memory=np.zeros((K, n_visible, objective.unit_memory)),
-        report=np.zeros(K),
-        of_visible=np.zeros((2, n_visible)),
-        slope=np.zeros((K, n_visible)),
-        at_once=np.zeros((K, n_visible)),
-    )
-
-
-def memory_of_eligibility(objective: Objective, rule: Rule) -> float:
-    """What a step keeps of the eligibility."""
-    return objective.eligibility_memory(rule.gamma) if objective.sends_errors_back(rule) else rule.gamma

@@ -1,4 +1,4 @@
-"""How probable the desired spikes of several classes are at one step: as ``model/spikes.py`` has it, compiled."""
+"""Log-probabilities of the desired spikes of several classes: ``model/spikes.py``, compiled."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gemsnn.engine.firing import CircuitTable, compete, log_sigmoid
 
 @jit(error_model="numpy")
 def log_probabilities(circuits: CircuitTable, potential: Any, drive: Any, desired: Any, found: Any) -> None:
-    """Write (R, C): log-probability of the desired spikes (C, V) of visible neurons whose potentials are (R, V).
+    """Write the log-probabilities (R, C) of desired spikes (C, V), for visible neurons with potentials (R, V).
 
-    ``drive`` (C, V) is added to the potentials for each class; with no rows, nothing is.
+    ``drive`` (C, V) is added to the potentials for each class; it may have no rows.
     """
     R, V = potential.shape
     C = desired.shape[0]
@@ -23,7 +23,7 @@ def log_probabilities(circuits: CircuitTable, potential: Any, drive: Any, desire
         if not len(drive):
             for v in range(V):
                 u[v] = potential[r, v]
-            # A spike in place of silence changes a log-probability by the potential; so does the spike of a circuit,
+            # A spike instead of silence changes a log-probability by the potential; so does the spike of a circuit,
             # whose "silence" is the normalisation of its SoftMax.
             silence = _of_silence(circuits, u, probabilities)
             for c in range(C):

@@ -1,4 +1,4 @@
-"""Philox4x64-10 (Salmon et al., 2011), compiled: the numbers of ``numpy.random.Philox``, without its cost of a call."""
+"""Philox4x64-10 (Salmon et al., 2011), compiled: those of ``numpy.random.Philox`` without its overhead per call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemsnn.compiling.instructions import high_half
 from gemsnn.compiling.jit import jit
 
 ROUNDS = 10
-PER_BLOCK = 8  # numbers of 32 bits that a block of the counter gives
+PER_BLOCK = 8  # 32-bit numbers per block of the counter
 _FACTORS = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
@@ -18,18 +18,18 @@ _WEYL = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 
 @jit()
 def write_numbers(key: Any, population: int, start: int, as_uniforms: bool, out: Any) -> None:
-    """Numbers n of 32 bits, (T, K, n), from step ``start`` on.
+    """Write 32-bit numbers (T, K, n), from step ``start`` on; with ``as_uniforms``, (number + 1/2) / 2^32.
 
     Each compartment of a population has a stream of its own: the two low words of the 256-bit counter advance with the
-    draws; the two high words tell the streams apart. ``as_uniforms``: (n + 1/2) / 2^32 instead.
+    draws; the two high words distinguish the streams.
     """
     T, K, n = out.shape
     kind = out.dtype.type
     for t in range(T):
-        place = (start + t) * n  # of the row's first number in its stream
+        position = (start + t) * n  # of the row's first number in its stream
         for k in range(K):
-            row, i = out[t, k], -(place % PER_BLOCK)
-            for block in range(place // PER_BLOCK, (place + n + PER_BLOCK - 1) // PER_BLOCK):
+            row, i = out[t, k], -(position % PER_BLOCK)
+            for block in range(position // PER_BLOCK, (position + n + PER_BLOCK - 1) // PER_BLOCK):
                 words = _block(key, np.uint64(block + 1), np.uint64(population), np.uint64(k))  # NumPy counts from 1
                 if i >= 0 and i + PER_BLOCK <= n:
                     for word in words:

@@ -1,11 +1,11 @@
-"""Random draws as counter-based streams, so that a draw depends on what it is for and on nothing else.
+"""Random draws as counter-based streams, so that a draw depends on its purpose and on nothing else.
 
 Every compartment of every example has its own Philox stream, keyed by (seed, example, compartment). Hidden and visible
 neurons draw from separate streams, so clamping the visible neurons does not shift the draws of the hidden ones:
 learning, free running and a live stream see the same hidden draws for the same seed.
 
 A uniform is (n + 1/2) / 2^32, where n is the next half of NumPy's 64-bit Philox output, low half first. A spike's
-probability is therefore met to 1.2e-10.
+probability is therefore exact to 1.2e-10.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MASK = (1 << 64) - 1
 
 
 class Draws(Protocol):
-    """The uniforms of one example."""
+    """The random numbers of one example."""
 
     def draw(self, n_steps: int) -> NDArray[np.float64]:
         """The next (n_steps, K, n) uniforms."""
@@ -35,16 +35,16 @@ class Draws(Protocol):
 
 
 class Uniforms:
-    """The draws of one example, handed out step after step.
+    """The draws of one example, step after step.
 
     Parameters
     ----------
     seed, example
-        Which example's draws.
+        Key of the draws.
     n_compartments, n_hidden, n_visible
         Sizes; ``n_visible=0`` when the visible neurons are clamped.
     start
-        Number of steps already drawn, to go on where an earlier call stopped.
+        Number of steps already drawn, to continue where an earlier call stopped.
     """
 
     def __init__(
@@ -90,18 +90,18 @@ class Uniforms:
 
 
 class Given:
-    """Uniforms in [0, 1] that somebody chose, (T, K, n), handed out step after step."""
+    """Given uniforms in [0, 1], (T, K, n), step after step."""
 
     def __init__(self, uniforms: NDArray[np.float64]) -> None:
         self._uniforms, self._position = uniforms, 0
 
     def draw(self, n_steps: int) -> NDArray[np.float64]:
-        """The next ``n_steps`` of them, or as many as are left."""
+        """The next ``n_steps`` of them, or as many as remain."""
         self._position += n_steps
         return self._uniforms[self._position - n_steps : self._position]
 
     def draw_logits(self, out: NDArray[Any]) -> None:
-        """Write log(u / (1 - u)) to the first steps of the (n_steps, K, n) ``out``, as many as are left."""
+        """Write log(u / (1 - u)) to the first steps of the (n_steps, K, n) ``out``, as many as remain."""
         uniforms = self.draw(len(out))
         out = out[: len(uniforms)]
         with np.errstate(divide="ignore"):
@@ -119,7 +119,7 @@ def write_odds(numbers: Any, out: Any) -> None:
         for k in range(numbers.shape[1]):
             for i in range(numbers.shape[2]):
                 n = numbers[t, k, i]
-                complement = np.uint32(~n)  # 2^32 - 1 - n: what is near 1 keeps its digits
+                complement = np.uint32(~n)  # 2^32 - 1 - n: uniforms near 1 keep their precision
                 out[t, k, i] = (out.dtype.type(n) + half) / (out.dtype.type(complement) + half)
 
 
@@ -138,10 +138,10 @@ _ONE, _HALF = np.float32(1), np.float32(0.5)
 
 @jit(error_model="numpy")
 def take_logs(values: Any) -> None:
-    """Logarithms of (n,) positive float32, in place, to within a unit of the last place.
+    """Logarithms of (n,) positive float32, in place, to within one unit in the last place.
 
-    NumPy's differ in their last bits from processor to processor, and with them, once in a while, a spike. These are
-    the same everywhere, also in the exported C. The polynomial is that of Cephes' logf.
+    NumPy's differ in their last bits from processor to processor, which sometimes changes a spike. These are the same
+    everywhere, also in the exported C. The polynomial is that of Cephes' logf.
     """
     for i in range(values.shape[0]):
         above = bits_of(values[i]) - _HALF_ROOT

@@ -1,4 +1,4 @@
-"""Running without learning: many sequences at once, which threads share out, or one step by step."""
+"""Running without learning: many sequences at once, divided among threads, or one sequence step by step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ class Running:
         targets: NDArray[Any] | None = None,
         threads: int = 1,
     ) -> Simulation:
-        """Run N inputs of T steps."""
         network, weights = self.network, self._weights
         N, T, K = len(inputs), n_steps(inputs), n_compartments
         n, n_visible, dtype = network.n_neurons, network.n_visible, weights.bias.dtype
@@ -54,7 +53,6 @@ class Running:
         return Simulation(spikes, potential)
 
     def recording(self, n_compartments: int, draws: Draws, clamped: bool = False) -> Recording:
-        """A recording that comes step by step."""
         return Recording(self.network, self._weights, n_compartments, draws, clamped)
 
 
@@ -77,16 +75,13 @@ class Recording:
 
     @property
     def spikes(self) -> NDArray[np.bool_]:
-        """(K, n_neurons): of the latest step."""
         return self._step.spikes
 
     def begin(self, draws: Draws) -> None:
-        """Silence before another recording, which has draws of its own."""
         running.forget(self._past)
         self._draws = draws
 
     def step(self, inputs_t: NDArray[Any], target_t: NDArray[Any] | None = None) -> Step:
-        """One step, from (n_inputs,) inputs and, if the visible neurons are clamped, (n_visible,) targets."""
         self._draws.draw_logits(self._thresholds)
         if target_t is not None:
             self._targets[0] = target_t

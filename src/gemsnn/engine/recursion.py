@@ -1,10 +1,10 @@
-"""Exponential filters as recursions: whatever their duration, a step costs the same.
+"""Exponential filters as recursions: the cost of a step does not depend on their duration.
 
 A trace through taps gain * decay^(lag - 1), cut after D lags, is
 
     R_t = decay R_{t-1} + gain x_{t-1} - leaving x_{t-1-D},        leaving = gain decay^D :
 
-a spike that is D steps old leaves the filter's memory, and is taken off as what is left of it.
+a spike that is D steps old leaves the filter's memory: what remains of it is subtracted.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def recursion(bank: Filter, dtype: np.dtype[Any]) -> Recursion | None:
     if bank.decay is None:
         return None
     decay, gain = bank.decay.astype(dtype), bank.taps[:, 0].astype(dtype)
-    # What is left of a spike after D steps of the rounded decay, so that nothing stays behind.
-    left = decay.astype(np.float64) ** bank.duration
-    left[left < np.finfo(dtype).eps / 10] = 0  # below the precision of what it would be taken off
-    leaving = gain.astype(np.float64) * left
+    # What remains of a spike after D steps of the rounded decay, so that nothing stays behind.
+    remaining = decay.astype(np.float64) ** bank.duration
+    remaining[remaining < np.finfo(dtype).eps / 10] = 0  # below the precision of what it is subtracted from
+    leaving = gain.astype(np.float64) * remaining
     return Recursion(decay, gain, leaving.astype(dtype))
 
 
 class Bank(NamedTuple):
-    """A bank of filters, as kernels read it: exponentials are recursions, others are computed by their taps."""
+    """A bank of filters, as kernels read it: exponentials by recursion, others by their taps."""
 
     taps: NDArray[Any]  # (n_basis, D)
     recursive: bool

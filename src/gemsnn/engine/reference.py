@@ -5,25 +5,25 @@ For every compartment k and neuron i, at step t:
     trace       a * s_j,  b * s_i      spikes up to t - 1 through the synaptic and the somatic filter
     potential   u_i^k = sum_j w_ji . (a * s_j)^k + w_i . (b * s_i)^k + bias_i                               (eq. 3)
     spike       h_i^k = 1 if uniform < sigmoid(u_i^k); visible neurons are clamped to x_i, or draw too      (eq. 1)
-    report      r^k, what the objective makes of the visible spikes            visible neuron -> processor
+    report      r^k, the objective's value of the visible spikes               visible neuron -> processor
                 the paper's: r^k = sum_{i visible} log p(x_i | u_i^k)                                       (eq. 2)
     log-weight  v^k <- kappa v^k + r^k                                                                      (eq. 9)
     importance  SoftMax over the compartments of beta v, beta = 1 in the paper                              (eq. 10)
-    signal      what the rule makes of these; GEM: the importance              processor -> every neuron
+    signal      the rule's function of these; GEM: the importance              processor -> every neuron
     eligibility e_i^k <- gamma e_i^k + post_i^k trace                          GEM: post = s_i^k - sigmoid(u_i^k)
     update      w <- w + eta sum_k signal_i^k e_i^k                                                         (eq. 11)
 
 The paper prints a minus sign in eq. 11; the loss falls along the plus sign, which is also that of its eq. 12.
 
 Objectives for which visible neurons draw their own spikes (``objectives/``): these take the hidden neurons' signal.
-Where a rule sends errors back, they learn by what the objective says of their spikes, with e of its own memory:
+Where a rule sends errors back, they learn from the objective's derivatives, with an eligibility decay of its own:
 
     signal      slope_i^k / K for visible neurons, with post = s_i'(u) = probability (1 - probability);
                 hidden neurons are sent 1 / K, and back from visible neuron i slope_i^k s_i'(u)
     at once     w <- w + eta sum_k at_once_i^k / K s_i'(u_i^k) trace, for visible neurons, without eligibility
 
-Mean-free traces, which the paper does not have: learning from the traces of the inputs less their means m, while the
-weights go on multiplying the traces themselves. With centred coordinates u = w . (trace - m) + c, gradient steps move w
+Mean-free traces, which the paper does not have: learning from the traces of the inputs minus their means m, while the
+weights still multiply the traces themselves. With centred coordinates u = w . (trace - m) + c, gradient steps move w
 by the centred eligibility and c by that of the bias; the bias that belongs to them is c - w . m. So with e_w and e_b
 the eligibilities of synapses and bias:
 
@@ -42,18 +42,18 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from gemsnn.engine.input_spikes import Inputs, as_array, n_steps
-from gemsnn.engine.protocol import Example, Info, Simulation, State, Step, no_means
+from gemsnn.engine.protocol import Example, Info, Simulation, State, Step
 from gemsnn.engine.randomness import Draws
+from gemsnn.engine.task import Task
 from gemsnn.model import Network, Parameters
 from gemsnn.model import spikes as spiking
-from gemsnn.objectives import LIKELIHOOD, Objective
-from gemsnn.rules import Communication, Rule
+from gemsnn.rules import Communication
 
 Array = NDArray[np.float64]
 
 
 class Eligibility(NamedTuple):
-    """Per compartment, one number for each parameter: (K, ...) before the parameter's own shape."""
+    """One number per compartment and parameter: (K, ...), followed by the parameter's own shape."""
 
     synaptic: Array
     somatic: Array
@@ -68,7 +68,7 @@ class Kept(NamedTuple):
 
 
 class CentralProcessor:
-    """Collects the losses of the visible neurons, sends learning signals to all neurons, and counts both."""
+    """Collects the reports of the visible neurons, sends learning signals to all neurons, and counts both."""
 
     def __init__(self) -> None:
         self.reals_received = 0
@@ -76,12 +76,12 @@ class CentralProcessor:
         self.reals_sent_back = 0  # from visible to hidden neurons, past the processor
 
     def collect(self, reports: Array, log_weights: Array, n_units: int) -> Array:
-        """New log-weights, from what each of the visible neurons (or circuits) reports of all (K,) compartments."""
+        """New log-weights (K,), from the reports (K,) of the visible neurons (or circuits)."""
         self.reals_received += n_units * reports.size
         return log_weights + reports
 
     def send(self, signal: Array, message: Array) -> Array:
-        """The learning signal of one neuron, for which the message has to travel."""
+        """The learning signal of one neuron; the message is what has to be sent for it."""
         self.reals_sent += message.size
         return signal
 
@@ -91,38 +91,27 @@ class Learner:
 
     def __init__(
         self,
-        network: Network,
+        task: Task,
         parameters: Parameters,
-        rule: Rule,
-        n_compartments: int,
-        state: State | None,
-        objective: Objective,
+        *,
+        state: State | None = None,
+        free: bool = False,
+        steps: int | None = None,
     ) -> None:
-        self.network, self.dtype, self.n_compartments = network, parameters.dtype, n_compartments
-        self.objective = objective
+        network, rule, K, objective = task
+        n = network.n_neurons
+        self.network, self.rule, self.objective, self.dtype = network, rule, objective, parameters.dtype
         self.weights = parameters.astype(np.float64)
         self.processor = CentralProcessor()
-        self.rule = rule
-        self._begin()
-        if state is not None:
-            self.time, self.log_weights = state.time, state.log_weights
-            self.processor_memory, self.neuron_memory = state.processor_memory.copy(), state.neuron_memory.copy()
-            self.objective_memory = state.objective_memory.copy()
-            self.means = state.means
-            assert isinstance(state.kept, Kept)  # whoever passes a state on has asked
-            self.history, self.eligibility = state.kept
-
-    def _begin(self) -> None:
-        """In silence."""
-        network, rule, K, n = self.network, self.rule, self.n_compartments, self.network.n_neurons
-        self.time = 0
+        before = state or State.initial("reference", task, self.dtype)
+        self.time, self.log_weights, self.means = before.time, before.log_weights, before.means
+        self.processor_memory, self.neuron_memory = before.processor_memory.copy(), before.neuron_memory.copy()
+        self.objective_memory = before.objective_memory.copy()
         self.visible_potential = np.zeros((K, network.n_visible))
-        self.log_weights = np.zeros(K)
-        self.means = no_means(network)
-        self.processor_memory = np.zeros(rule.processor_memory(K))
-        self.neuron_memory = np.zeros((network.n_hidden, rule.neuron_memory))
-        self.objective_memory = np.zeros((K, network.n_visible, self.objective.unit_memory))
         self._last = np.zeros((K, n)), np.zeros((K, n))  # spikes and probabilities
+        if isinstance(before.kept, Kept):
+            self.history, self.eligibility = before.kept
+            return
         self.history = np.zeros((network.memory, K, network.n_sources))  # the last steps, most recent first
         self.eligibility = Eligibility(
             synaptic=np.zeros((K, n, network.n_sources, network.synaptic_filter.n_basis)),
@@ -131,7 +120,7 @@ class Learner:
         )
 
     def run(self, inputs: Inputs, targets: NDArray[Any], uniforms: Array) -> Info:
-        """T steps, one after the other; each uses the weights that the step before has learned."""
+        """T steps, one after the other; each uses the weights learned at the step before."""
         given = as_array(inputs, self.network.n_inputs)
         infos = [self.step(*step) for step in zip(given, targets, uniforms, strict=True)]
         return Info(*(np.stack(values) for values in zip(*infos, strict=True)))
@@ -169,13 +158,11 @@ class Learner:
         return Info(spikes.astype(bool), log_probability.sum(axis=1), report, self.log_weights, self._importance())
 
     def reward(self, rewards: Array) -> Array:
-        """Learn from the rewards (K,) of the step before, with the eligibility as it stands."""
         self.log_weights = self.processor.collect(rewards, self.log_weights, 1)
         self._learn(self._signals(*self._last))
         return self._importance()
 
     def end(self, over: NDArray[np.bool_]) -> None:
-        """Traces, eligibility and log-weights of some of the compartments (K,) begin anew."""
         lasts = ~over
         self.log_weights = self.log_weights * lasts
         self.history = self.history * lasts[:, None]
@@ -183,14 +170,12 @@ class Learner:
         self.objective_memory = self.objective_memory * lasts[:, None, None]
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """All that changes from step to step."""
         names = ("log_weights", "processor_memory", "objective_memory", "history")
         own = {name: getattr(self, name) for name in names} | {"time": np.array([self.time])}
         of_last = dict(zip(("last_spikes", "last_probability"), self._last, strict=True))
         return own | of_last | vars(self.weights) | {f"e_{k}": v for k, v in self.eligibility._asdict().items()}
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Go on from what was saved."""
         for name in ("log_weights", "processor_memory", "objective_memory", "history"):
             setattr(self, name, saved[name])
         self.time, self._last = int(saved["time"][0]), (saved["last_spikes"], saved["last_probability"])
@@ -212,7 +197,7 @@ class Learner:
         return post
 
     def _report(self, spikes: Array, target_t: NDArray[Any], log_probability: Array) -> Array:
-        """(K,): what the visible neurons of each compartment tell the processor."""
+        """(K,): what the visible neurons of each compartment report to the processor."""
         network, objective = self.network, self.objective
         shown, settings = spikes[:, network.n_hidden :], objective.settings()
         hidden_spikes = spikes[:, : network.n_hidden].sum(axis=1)
@@ -225,7 +210,7 @@ class Learner:
         )
 
     def _signals(self, spikes: Array, probability: Array) -> Array:
-        """(n_neurons, K) learning signals, from what the processor sends and what comes back through synapses."""
+        """(n_neurons, K) learning signals, from what the processor sends and what is sent back through synapses."""
         network, rule, K, n_hidden = self.network, self.rule, len(self.log_weights), self.network.n_hidden
         settings, visible, hidden = rule.settings(), np.zeros(K), np.zeros(K)
         errors = (spikes - probability)[:, n_hidden:]
@@ -273,7 +258,7 @@ class Learner:
             eligibility.bias[:, i] += post[:, i]
 
     def _learn(self, signals: Array) -> None:
-        """Each neuron moves its weights along its eligibility, by its own (K,) of the learning signals."""
+        """Each neuron changes its weights along its eligibility, by its own learning signals (K,)."""
         network, eta, eligibility = self.network, self.rule.step_size, self.eligibility
         learned = self.weights.copy()
         of_neurons = np.zeros((network.n_neurons, self.means.shape[1]))
@@ -288,7 +273,7 @@ class Learner:
         self.weights = learned
 
     def _learn_at_once(self, spikes: Array, probability: Array, synaptic_trace: Array, somatic_trace: Array) -> None:
-        """What the spikes of visible neurons bring by themselves; it needs no eligibility."""
+        """Learn from what the spikes of visible neurons cost or gain by themselves, without eligibility."""
         network, settings, K = self.network, self.objective.settings(), len(spikes)
         post = np.zeros_like(spikes)
         for k, i in np.ndindex(K, network.n_visible):
@@ -300,24 +285,20 @@ class Learner:
         self._learn(np.full((network.n_neurons, K), 1 / K))
         self.eligibility = kept
 
-    def take_off(self, means: Array) -> None:
-        """From now on learn from the traces of the inputs less these means, (n_inputs, n_basis)."""
+    def subtract_means(self, means: Array) -> None:
         self.means = means.copy()
 
     def take(self) -> tuple[Parameters, State]:
-        """Parameters, in the precision that they came in, and state."""
         kept = Kept(self.history, self.eligibility)
         memory = self.processor_memory.copy(), self.neuron_memory.copy(), self.objective_memory.copy()
         state = State("reference", self.network, self.dtype, self.time, self.log_weights, *memory, self.means, kept)
         return self.parameters(), state
 
     def parameters(self) -> Parameters:
-        """As they are now, in the precision that they came in."""
         return self.weights.astype(self.dtype)
 
     @property
     def messages(self) -> Communication:
-        """Real numbers sent so far."""
         return Communication(self.processor.reals_received, self.processor.reals_sent, self.processor.reals_sent_back)
 
 
@@ -336,7 +317,7 @@ def potentials(network: Network, parameters: Parameters, history: Array) -> tupl
 
 
 def fire(network: Network, probability: Array, target_t: NDArray[Any] | None, uniforms_t: Array) -> Array:
-    """(K, n_neurons) spikes: drawn, but for visible neurons that have a target."""
+    """(K, n_neurons) spikes: drawn, except for visible neurons that have a target."""
     if target_t is None:
         return spiking.sample(network.circuits, probability, uniforms_t).astype(np.float64)
     draws = np.ones_like(probability)
@@ -352,40 +333,23 @@ def visible_log_probability(network: Network, u: Array, spikes: Array) -> Array:
     return spiking.log_probability(network.circuits.visible, u[:, shown], spikes[:, shown])
 
 
-def learner(
-    network: Network,
-    parameters: Parameters,
-    rule: Rule,
-    n_compartments: int,
-    *,
-    state: State | None = None,
-    free: bool = False,
-    steps: int | None = None,
-    objective: Objective = LIKELIHOOD,
-) -> Learner:
-    """See :class:`gemsnn.engine.protocol.Engine`."""
-    return Learner(network, parameters, rule, n_compartments, state, objective)
-
-
 class Batches:
     """Learns batches; see :class:`gemsnn.engine.protocol.Batches`."""
 
-    def __init__(self, network: Network, parameters: Parameters, n_compartments: int, objective: Objective) -> None:
-        self.network, self.n_compartments, self._dtype = network, n_compartments, parameters.dtype
-        self.objective = objective
-        self._weights = parameters.astype(np.float64)
+    def __init__(self, task: Task, parameters: Parameters, *, steps: int, threads: int) -> None:
+        self._task, self._weights, self._dtype = task, parameters.astype(np.float64), parameters.dtype
 
     @property
     def parameters(self) -> Parameters:
-        """In the precision that they came in."""
+        """In the precision of the given parameters."""
         return self._weights.astype(self._dtype)
 
     def learn(self, examples: Sequence[Example], means: Array) -> list[Info]:
         """Each example from the same weights; then w <- w + sum over the examples of what they changed."""
         before, infos = self._weights, []
         for number, example in enumerate(examples):
-            learner = Learner(self.network, before, example.rule, self.n_compartments, None, self.objective)
-            learner.take_off(means)
+            learner = Learner(self._task._replace(rule=example.rule), before)
+            learner.subtract_means(means)
             infos.append(learner.run(example.inputs, example.targets, example.draws.draw(len(example.targets))))
             if number == 0:
                 self._weights = learner.weights.copy()
@@ -393,41 +357,25 @@ class Batches:
                 for name in ("synaptic", "somatic", "bias"):
                     change = getattr(learner.weights, name) - getattr(before, name)
                     getattr(self._weights, name)[...] += change
-        # What goes on is what could be written to a file.
+        # Rounded to the precision in which they can be written to a file.
         self._weights = self.parameters.astype(np.float64)
         return infos
 
 
-def batches(
-    network: Network,
-    parameters: Parameters,
-    rule: Rule,
-    n_compartments: int,
-    *,
-    steps: int,
-    threads: int,
-    objective: Objective = LIKELIHOOD,
-) -> Batches:
-    """See :class:`gemsnn.engine.protocol.Engine`."""
-    return Batches(network, parameters, n_compartments, objective)
-
-
 class Recording:
-    """A recording that comes step by step; see :class:`gemsnn.engine.protocol.Recording`."""
+    """A recording that arrives step by step; see :class:`gemsnn.engine.protocol.Recording`."""
 
     def __init__(self, network: Network, weights: Parameters, n_compartments: int, draws: Draws, clamped: bool) -> None:
         self.network, self._weights, self._K = network, weights, n_compartments
-        self._target = np.zeros(network.n_visible) if clamped else None  # silence, until told otherwise
+        self._target = np.zeros(network.n_visible) if clamped else None  # silence, until there is a target
         self.spikes = np.zeros((n_compartments, network.n_neurons), dtype=bool)
         self.begin(draws)
 
     def begin(self, draws: Draws) -> None:
-        """Silence before another recording, which has draws of its own."""
         self._draws = draws
         self._history = np.zeros((self.network.memory, self._K, self.network.n_sources))
 
     def step(self, inputs_t: NDArray[Any], target_t: NDArray[Any] | None = None) -> Step:
-        """One step of the network as it is."""
         u, _, _ = potentials(self.network, self._weights, self._history)
         probability = spiking.probability(self.network.circuits, u)
         self._target = self._target if target_t is None else target_t
@@ -463,10 +411,8 @@ class Running:
         return Simulation(spikes, potential)
 
     def recording(self, n_compartments: int, draws: Draws, clamped: bool = False) -> Recording:
-        """A recording that comes step by step."""
         return Recording(self.network, self._weights, n_compartments, draws, clamped)
 
 
-def running(network: Network, parameters: Parameters) -> Running:
-    """See :class:`gemsnn.engine.protocol.Engine`."""
-    return Running(network, parameters)
+learner, batches, running = Learner, Batches, Running
+"""See :class:`gemsnn.engine.protocol.Engine`."""

@@ -1,4 +1,4 @@
-"""Rows that are added up: weights, one row for each source, are what spikes cost in every form of the engine."""
+"""Sums of rows: adding one row of weights per spike is what spikes cost in every form of the engine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gather(weights: Any, active: Any, n_active: int, total: Any) -> None:
 def mix(values: Any, offsets: Any, factors: Any, number: int, first: int, last: int, total: Any) -> None:
     """total[c] = sum over r < number of factors[r] values[offsets[r] + c], for c from ``first`` to ``last`` - 1.
 
-    The rows of ``values`` may overlap, as those of a filter do; four of them a pass.
+    The rows of ``values`` may overlap, as those of a filter do; four of them are added per pass.
     """
     start, end = np.uint64(first), np.uint64(last)
     for c in range(start, end):

@@ -1,4 +1,4 @@
-"""A rule's functions, compiled: kernels get them as arguments, so a new rule needs no new kernel.
+"""A rule's functions, compiled: kernels take them as arguments, so that a new rule needs no new kernel.
 
 A rule's functions see one neuron, or the central processor, and settings by name. Those of a kernel see all hidden
 neurons, and settings as an array, which has the same type for every rule.
@@ -6,40 +6,61 @@ neurons, and settings as an array, which has the same type for every rule.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import from_dtype, types
 
 from gemsnn.compiling.jit import inlined
-from gemsnn.compiling.pointers import pointer, unpacking
+from gemsnn.compiling.pointers import Layout, layout_of, pointer, unpacking
+from gemsnn.engine.arrays import Doubles
+from gemsnn.engine.task import Task
 from gemsnn.rules import Rule
 
 
+class RuleNumbers(NamedTuple):
+    """A rule, as kernels read it; f is the precision of the weights."""
+
+    learning_rate: Any  # f
+    gamma: Any  # f: factor by which the eligibility decays at each step
+    kappa: float
+    beta: float
+    settings: Doubles  # the rule's own
+    has_local: bool
+
+
+def rule_numbers(task: Task, dtype: np.dtype[Any]) -> RuleNumbers:
+    rule = task.rule
+    return RuleNumbers(
+        learning_rate=dtype.type(rule.step_size),
+        gamma=dtype.type(max(task.gamma, np.finfo(dtype).tiny)),  # above 0 in float32 too
+        kappa=float(rule.kappa),
+        beta=float(rule.sharpness),
+        settings=np.array(rule.settings(), dtype=np.float64),
+        has_local=task.has_local,
+    )
+
+
 class RuleFunctions(NamedTuple):
-    """Of one rule and precision; see :class:`gemsnn.rules.Rule`."""
+    """Those of one rule, for weights of one precision; see :class:`gemsnn.rules.Rule`."""
 
     post: Any
     broadcast: Any
     local: Any
 
 
-_compiled: dict[tuple[Any, ...], RuleFunctions] = {}
-
-
 def rule_functions(rule: Rule, dtype: np.dtype[Any]) -> RuleFunctions:
-    """A rule's functions for weights of a precision, compiled when first asked for, whatever the settings' values."""
-    settings = rule.settings()
-    layout = tuple((name, type(value).__name__) for name, value in settings._asdict().items())
-    if (type(rule), layout, dtype) not in _compiled:
-        _compiled[type(rule), layout, dtype] = _compile(rule, settings, layout, dtype)
-    return _compiled[type(rule), layout, dtype]
+    """A rule's functions for weights of a precision: compiled once, whatever the values of the settings."""
+    kind: Any = type(rule)
+    return _compile(kind, layout_of(rule.settings()), dtype)
 
 
-def _compile(rule: Rule, settings: Any, layout: tuple[Any, ...], dtype: np.dtype[Any]) -> RuleFunctions:
+@cache
+def _compile(rule: Any, layout: Layout, dtype: np.dtype[Any]) -> RuleFunctions:
     f, f8 = from_dtype(dtype), types.float64
     numbers, table, spikes = f8[::1], f[:, ::1], types.boolean[:, ::1]
-    unpack, post_of = unpacking(settings), inlined(rule.post)
+    unpack, post_of = unpacking(layout), inlined(rule.post)
     broadcast_of, local_of = inlined(rule.broadcast), inlined(rule.local or _nothing)
 
     def post(spikes: Any, probability: Any, factors: Any) -> None:
@@ -65,14 +86,3 @@ def _compile(rule: Rule, settings: Any, layout: tuple[Any, ...], dtype: np.dtype
 
 def _nothing(settings: Any, hidden: Any, errors: Any, reach: Any, spikes: Any, memory: Any, signals: Any) -> None:
     """In place of ``local`` where a rule has none; never called."""
-
-
-def rule_numbers(rule: Rule, dtype: np.dtype[Any], gamma: float) -> dict[str, Any]:
-    """The numbers of a rule, as kernels read them; gamma is what a step keeps of the eligibility."""
-    return {
-        "learning_rate": dtype.type(rule.step_size),
-        "gamma": dtype.type(max(gamma, np.finfo(dtype).tiny)),  # above 0 in float32 too
-        "kappa": float(rule.kappa),
-        "beta": float(rule.sharpness),
-        "settings": np.array(rule.settings(), dtype=np.float64),
-    }

@@ -1,73 +1,71 @@
 """The kernel for running without learning: cost follows spikes; memory does not grow with a recording's length.
 
-The weights stay as they are, so that of the five points of ``event_kernel.py`` only the first is left. When a source
-spikes, its row of weights is added to q, one number for each neuron and basis function; the drive of a neuron is q,
-filtered. Inputs spike alike in all compartments, so that theirs is computed once.
+The weights stay as they are, so that only the first of the five points of ``event_kernel.py`` remains. When a source
+spikes, its row of weights is added to q, one number for each neuron and basis function; the drive of a neuron is the
+filtered q. Inputs spike alike in all compartments, so that their drive is computed once.
 
-A recording, and each of its compartments, is computed in the same order whatever else is computed: it gives the same
-bits alone, among others, step by step, and on any number of threads. No product is fused with the sum that it goes
-into, so every machine rounds alike; the exported C (``gemsnn/export``) computes the same, line by line.
+A recording, and each of its compartments, is computed in the same order whatever else is computed: it is bit-for-bit
+the same alone, among others, step by step, and on any number of threads. No product is fused with a sum, so every
+machine rounds alike; the exported C (``gemsnn/export``) computes the same, line by line.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemsnn.compiling.jit import jit
+from gemsnn.engine.arrays import Booleans, Counts, Doubles, Floats, Integers, allocate
 from gemsnn.engine.firing import CircuitTable, circuit_table, compete, sigmoid, winner
 from gemsnn.engine.recursion import Bank, Recursion, bank
 from gemsnn.engine.rows import gather as gather_rows
 from gemsnn.engine.synapses import is_sparse, synapse_lists
 from gemsnn.model import Network, Parameters
 
-Array = NDArray[Any]
-
 
 class Listed(NamedTuple):
-    """The rows of a sparse graph (see ``synapses.py``); empty where there are rows."""
+    """The weights of a sparse graph, listed (see ``synapses.py``); empty where there are rows."""
 
-    start: Array  # (n_sources + 1,)
-    neuron: Array  # (n_synapses,) int32
-    weight: Array  # (n_synapses, n_basis) f
+    start: Integers  # (n_sources + 1,)
+    neuron: Counts  # (n_synapses,)
+    weight: Floats  # (n_synapses, n_basis)
 
 
 class Weights(NamedTuple):
     """A network and its parameters, as the kernel reads them; f is the precision of the parameters."""
 
-    rows: Array  # (n_inputs + n_feeding, n_basis * n_neurons) f: one for each source; none if they are listed
+    rows: Floats  # (n_inputs + n_feeding, n_basis * n_neurons) f: one for each source; none if they are listed
     listed: Listed
     n_inputs: int
     n_feeding: int  # neurons that may feed others
-    bias: Array  # (n_neurons,) f
+    bias: Floats  # (n_neurons,) f
     synapses: Bank
     soma: Bank
-    # Self-memory, three ways. Where both filters are the same it is in the rows, and these two are empty.
-    somatic: Array  # (n_basis, n_neurons) f, for a recursion
-    somatic_lags: Array  # (D, n_neurons) f, for other filters: what a spike so many steps ago adds
+    # Self-memory: where both filters are the same it is in the rows, and these two are empty.
+    somatic: Floats  # (n_basis, n_neurons) f, for a recursion
+    somatic_lags: Floats  # (D, n_neurons) f, for other filters: what a spike so many steps ago adds
     memory: int  # steps that the longer filter sees
     circuits: CircuitTable
 
 
 class Past(NamedTuple):
-    """What goes on from step to step, of one recording with K compartments. Everything is 0 before its first step."""
+    """What is carried on from step to step, of one recording with K compartments; 0 before its first step."""
 
-    time: Array  # (1,)
-    spikes: Array  # (memory, K, n_neurons) bool
-    input_rows: Array  # (D, n_basis, n_neurons) f: q of the last D steps; slot time % D
-    input_drive: Array  # (n_basis, n_neurons) f: q, filtered by the recursion
-    rows: Array  # (K, D, n_basis, n_neurons) f: the same for the spikes of neurons
-    drive: Array  # (K, n_basis, n_neurons) f
-    own_trace: Array  # (K, n_basis, n_neurons) f: of a neuron's spikes through the somatic filter, by the recursion
+    time: Annotated[Integers, "1"]
+    spikes: Annotated[Booleans, "memory", "K", "n"]
+    input_rows: Annotated[Floats, "D", "n_basis", "n"]  # q of the last D steps; slot time % D
+    input_drive: Annotated[Floats, "n_basis", "n"]  # q, filtered by the recursion
+    rows: Annotated[Floats, "K", "D", "n_basis", "n"]  # the same for the spikes of neurons
+    drive: Annotated[Floats, "K", "n_basis", "n"]
+    own_trace: Annotated[Floats, "K", "n_somatic", "n"]  # of a neuron's own spikes, by the recursion of self-memory
     # scratch
-    turned: Array  # (D * n_basis,) f: the taps, in the order of the slots
-    fresh: Array  # (n_basis, n_neurons) f
-    shared: Array  # (n_neurons,) f: the drive that all compartments have in common
-    potential: Array  # (n_neurons,) f
-    probabilities: Array  # (n_neurons,)
-    active: Array  # (most sources,)
+    turned: Annotated[Floats, "D * n_basis"]  # the taps, in the order of the slots
+    fresh: Annotated[Floats, "n_basis", "n"]
+    shared: Annotated[Floats, "n"]  # the drive that all compartments have in common
+    potential: Annotated[Floats, "n"]
+    probabilities: Annotated[Doubles, "n"]
+    active: Annotated[Integers, "max(n_inputs, n)"]
 
 
 def arrange(network: Network, parameters: Parameters) -> Weights:
@@ -110,27 +108,16 @@ def arrange(network: Network, parameters: Parameters) -> Weights:
 
 def silence(weights: Weights, n_compartments: int) -> Past:
     """The past of a recording that has not begun."""
-    K, n, f = n_compartments, weights.bias.size, weights.bias.dtype
     n_basis, D = weights.synapses.taps.shape
-    return Past(
-        time=np.zeros(1, dtype=np.int64),
-        spikes=np.zeros((weights.memory, K, n), dtype=np.bool_),
-        input_rows=np.zeros((D, n_basis, n), dtype=f),
-        input_drive=np.zeros((n_basis, n), dtype=f),
-        rows=np.zeros((K, D, n_basis, n), dtype=f),
-        drive=np.zeros((K, n_basis, n), dtype=f),
-        own_trace=np.zeros((K, *weights.somatic.shape), dtype=f),
-        turned=np.zeros(D * n_basis, dtype=f),
-        fresh=np.zeros((n_basis, n), dtype=f),
-        shared=np.zeros(n, dtype=f),
-        potential=np.zeros(n, dtype=f),
-        probabilities=np.zeros(n),
-        active=np.zeros(max(weights.n_inputs, n), dtype=np.intp),
-    )
+    sizes = {
+        "K": n_compartments, "n": weights.bias.size, "D": D, "n_basis": n_basis, "n_somatic": len(weights.somatic),
+        "memory": weights.memory, "n_inputs": weights.n_inputs,
+    }  # fmt: skip
+    return allocate(Past, sizes, weights.bias.dtype)
 
 
 def forget(past: Past) -> None:
-    """Silence again, in the same memory."""
+    """Reset to silence."""
     for array in past:
         array[:] = 0
 
@@ -139,10 +126,10 @@ def forget(past: Past) -> None:
 def run(
     w: Weights, past: Past, start: Any, source: Any, targets: Any, thresholds: Any, spikes: Any, visible_potential: Any
 ) -> None:
-    """Go on by T steps of ``InputSpikes``; writes spikes (T, K, n_neurons), potentials (T, K, n_visible).
+    """Run T steps of ``InputSpikes``; writes spikes (T, K, n_neurons) and potentials (T, K, n_visible).
 
     A neuron spikes, uniform < sigmoid(u), where u exceeds the uniform's logit: ``thresholds`` (T, K, n). Visible ones
-    are clamped to (T, n_visible) targets; they run freely if the targets have no steps.
+    are clamped to (T, n_visible) targets, and run freely if the targets have no steps.
     """
     T, K, n = spikes.shape
     n_visible = visible_potential.shape[2]
@@ -191,7 +178,7 @@ def run(
 
 @jit()
 def recall(w: Weights, past: Past, inputs: Any) -> None:
-    """Make what the filters hold from the spikes that the past has kept, and (memory, n_inputs) inputs; slots alike."""
+    """Recompute what the filters hold from the spikes of the past and (memory, n_inputs) inputs, in the same slots."""
     memory, K = past.spikes.shape[:2]
     end = past.time[0]
     begin = max(0, end - memory)
@@ -211,12 +198,12 @@ def recall(w: Weights, past: Past, inputs: Any) -> None:
 
 
 @jit()
-def _remember(w: Weights, past: Past, k: int, time: int, spikes: Any, left: Any) -> None:
-    """Take the spikes (n_neurons,) of a compartment into its filters; ``left`` are those that leave self-memory."""
+def _remember(w: Weights, past: Past, k: int, time: int, spikes: Any, leaving: Any) -> None:
+    """Add the spikes (n_neurons,) of a compartment to its filters; ``leaving`` are those that leave self-memory."""
     n_active = list_active(spikes[: w.n_feeding], past.active)
     gather(w, w.n_inputs, past.active, n_active, past.fresh)
     _take_in(w.synapses, time, past.fresh, past.rows[k], past.drive[k])
-    _remember_own(w.soma.recursion, spikes, left, past.own_trace[k])
+    _remember_own(w.soma.recursion, spikes, leaving, past.own_trace[k])
 
 
 @jit()
@@ -227,7 +214,7 @@ def _remember_inputs(w: Weights, past: Past, time: int, source: Any) -> None:
 
 @jit()
 def list_active(spikes: Any, active: Any) -> int:
-    """Write down which of (n,) sources spike; returns how many."""
+    """List which of (n,) sources spike; returns how many."""
     n = 0
     for j in range(spikes.shape[0]):
         active[n] = j
@@ -257,7 +244,7 @@ def _gather_listed(listed: Listed, first: int, active: Any, n_active: int, total
 
 @jit()
 def _take_in(synapses: Bank, time: int, fresh: Any, rows: Any, drive: Any) -> None:
-    """q of this step, (n_basis, n_neurons), in place of that which now leaves the filters' memory."""
+    """Store q of this step, (n_basis, n_neurons), in place of the one that leaves the filters' memory."""
     n_basis, n = fresh.shape
     oldest = rows[time % rows.shape[0]]
     for basis in range(n_basis):
@@ -295,7 +282,7 @@ def _add_drive(synapses: Bank, turned: Any, rows: Any, drive: Any, potential: An
 
 @jit()
 def _turn(taps: Any, time: int, turned: Any) -> None:
-    """The taps in the order of the slots: what was taken in ``lag`` steps ago is in slot (time - lag) % D."""
+    """Write the taps in the order of the slots: q of ``lag`` steps ago is in slot (time - lag) % D."""
     n_basis, D = taps.shape
     for lag in range(1, D + 1):
         slot = (time - lag) % D
@@ -305,7 +292,7 @@ def _turn(taps: Any, time: int, turned: Any) -> None:
 
 @jit()
 def _remember_own(soma: Recursion, spikes: Any, left: Any, trace: Any) -> None:
-    """The recursion of self-memory; ``left`` are the spikes that now leave the filter's memory."""
+    """The recursion of self-memory; ``left`` are the spikes that leave the filter's memory."""
     for basis in range(trace.shape[0]):
         decay, gain, leaving = soma.decay[basis], soma.gain[basis], soma.leaving[basis]
         for i in range(spikes.shape[0]):

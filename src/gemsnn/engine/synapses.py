@@ -1,4 +1,4 @@
-"""The synapses of a sparse graph as lists, source by source: what does not exist takes no memory and no time."""
+"""The synapses of a sparse graph as lists, source by source: absent synapses take no memory and no time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gemsnn.model import Parameters, Topology
 
-SPARSE = 1 / 12  # of all possible synapses: below it, adding listed weights is quicker than adding whole rows
+SPARSE = 1 / 12  # share of the possible synapses below which adding listed weights is faster than adding whole rows
 
 
 class Lists(NamedTuple):
@@ -30,13 +30,13 @@ class Lists(NamedTuple):
         return found
 
     def onto_visible(self, n_inputs: int, n_hidden: int) -> tuple[NDArray[np.intp], ...]:
-        """Synapses from hidden to visible neurons: visible neuron, hidden neuron, and place in the list of each."""
+        """Synapses from hidden to visible neurons: visible neuron, hidden neuron, and index in the list of each."""
         first, last = self.start[n_inputs], self.start[n_inputs + n_hidden]
-        place = first + np.flatnonzero(self.neuron[first:last] >= n_hidden)
-        return self.neuron[place] - n_hidden, self.source[place] - n_inputs, place
+        index = first + np.flatnonzero(self.neuron[first:last] >= n_hidden)
+        return self.neuron[index] - n_hidden, self.source[index] - n_inputs, index
 
     def parameters(self, weights: NDArray[Any], somatic: NDArray[Any], bias: NDArray[Any]) -> Parameters:
-        """Copies, with the weights (n_synapses, n_basis) in (n_neurons, n_sources, n_basis) and zeros where none is."""
+        """Copies; the weights (n_synapses, n_basis) become (n_neurons, n_sources, n_basis), 0 without synapse."""
         synaptic = np.zeros((len(bias), len(self.start) - 1, weights.shape[1]), dtype=bias.dtype)
         synaptic[self.neuron, self.source] = weights
         return Parameters(synaptic, somatic.copy(), bias.copy())
@@ -48,7 +48,7 @@ def is_sparse(topology: Topology) -> bool:
 
 @lru_cache(maxsize=4)
 def synapse_lists(topology: Topology) -> Lists:
-    """The lists of a graph; made once."""
+    """The lists of a graph, cached."""
     source, neuron = topology.mask.T.nonzero()
     start = np.searchsorted(source, np.arange(topology.n_sources + 1))
     return Lists(start.astype(np.intp), neuron.astype(np.int32))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-LONGEST_WORD = 12  # bits: tables of 4096 entries still live in the processor's inner caches
+LONGEST_WORD = 12  # bits: tables of 4096 entries fit into the processor's caches
 
 
 class HistoryFormat(NamedTuple):
@@ -18,13 +18,13 @@ class HistoryFormat(NamedTuple):
 
 
 def history_format(memory: int) -> HistoryFormat:
-    """As few words as hold ``memory`` spikes, all equally long."""
+    """The fewest words that hold ``memory`` spikes, all of the same length."""
     words = -(-memory // LONGEST_WORD)
     return HistoryFormat(words, -(-memory // words))
 
 
 def trace_table(taps: NDArray[np.float64], history: HistoryFormat, dtype: DTypeLike) -> NDArray[Any]:
-    """(words, 2 ** bits, n_basis): the trace of a spike history is the sum of one entry a word.
+    """(words, 2 ** bits, n_basis): the trace of a spike history is the sum of one entry per word.
 
     Words beyond the filter's duration are left out.
     """
@@ -39,7 +39,7 @@ def trace_table(taps: NDArray[np.float64], history: HistoryFormat, dtype: DTypeL
 
 
 def histories(spikes: NDArray[np.bool_], history: HistoryFormat) -> NDArray[np.uint16]:
-    """(n, K, words) of the spikes (memory, K, n), the oldest first."""
+    """(n, K, words) from the spikes (memory, K, n), oldest first."""
     words = np.zeros((*spikes.shape[:0:-1], history.words), dtype=np.uint16)
     for ago, fired in enumerate(spikes[::-1]):
         word, bit = divmod(ago, history.bits)

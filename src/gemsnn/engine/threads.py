@@ -1,6 +1,6 @@
-"""Work that is shared out over threads. Compiled kernels run without the interpreter's lock, so threads really help.
+"""Work divided among threads. Compiled kernels release the interpreter's lock, so threads run in parallel.
 
-Threads are started without the objects of ``threading``: when Python clears one of those away, a Ctrl-C is lost.
+Threads are started by ``_thread``: a Ctrl-C that arrives while Python deletes an object of ``threading`` is lost.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable
 
 
 def share_out(work: Callable[[int], None], number: int, threads: int) -> None:
-    """Call ``work(0)`` to ``work(number - 1)``, in this thread and ``threads - 1`` others; who is free takes the next.
+    """Call ``work(0)`` to ``work(number - 1)``, in this thread and ``threads - 1`` more; free threads take the next.
 
-    If one fails (Ctrl-C, no memory) nothing more is begun; the exception goes on when no thread is at work any more.
+    If a call fails (Ctrl-C, out of memory) no further call begins; the exception is raised once all threads have ended.
     """
     numbers = iter(range(number))
     begun: list[int] = []
     ended: list[int] = []
     problems: list[BaseException] = []
-    at_work = [_thread.allocate_lock() for _ in range(min(threads, number) - 1)]  # locked until a helper has ended
+    running = [_thread.allocate_lock() for _ in range(min(threads, number) - 1)]  # locked until a helper has ended
 
     def take_part() -> None:
         for index in numbers:
@@ -35,19 +35,19 @@ def share_out(work: Callable[[int], None], number: int, threads: int) -> None:
             problems.append(problem)
         finally:
             ended.append(helper)
-            at_work[helper].release()
+            running[helper].release()
 
     try:
-        for helper, lock in enumerate(at_work):
+        for helper, lock in enumerate(running):
             lock.acquire()
             _thread.start_new_thread(help_out, (helper,))
         take_part()
-        for lock in at_work:
+        for lock in running:
             lock.acquire()
     except BaseException as problem:
         problems.append(problem)
-        those = set(begun)  # who begins only now, finds a problem and does nothing
-        while not those.issubset(ended):
+        to_end = set(begun)  # a thread that begins only now finds the problem and does nothing
+        while not to_end.issubset(ended):
             time.sleep(0.001)
         raise
     if problems:

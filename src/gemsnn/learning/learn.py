@@ -1,4 +1,4 @@
-"""Learning from one sequence."""
+"""Learning from one sequence, and from batches of examples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.engine import engine_named
 from gemsnn.engine.protocol import Batches, Example, Learner, State, no_means
 from gemsnn.engine.randomness import Uniforms
+from gemsnn.engine.task import Task
 from gemsnn.errors import ConfigError, ShapeError
 from gemsnn.learning.means import TraceMeans
 from gemsnn.model import Network, Parameters
@@ -23,22 +24,22 @@ from gemsnn.rules import Communication, Rule
 
 @dataclass(frozen=True, eq=False)
 class LearnResult:
-    """What learning from a sequence of T steps with K compartments gives.
+    """The result of learning from a sequence of T steps with K compartments.
 
     Attributes
     ----------
     parameters
         After the last step.
     state
-        What a following call needs to go on as if there had been no break: pass it as ``state``.
+        Pass it as ``state`` to the next call, to continue without a break.
     log_weights, importance, log_likelihood
         (T, K): v, its SoftMax over compartments, and the log-probability of the visible spikes.
     report
-        (T, K): what the objective makes of the visible spikes; for the likelihood, their log-probability.
+        (T, K): the objective's report of the visible spikes; for the likelihood, their log-probability.
     hidden
         (T, K, n_hidden) bool.
     messages
-        Real numbers sent to the central processor and to the neurons; counted by the reference engine only.
+        Real numbers sent to the central processor and to the neurons; counted only by the reference engine.
     """
 
     parameters: Parameters
@@ -72,7 +73,7 @@ def learn(
     Parameters
     ----------
     network, parameters, rule
-        What learns, from where, and how. None of them is modified.
+        The network, its initial parameters, and the learning rule. None of them is modified.
     inputs
         (T, n_inputs) of 0/1.
     targets
@@ -80,19 +81,19 @@ def learn(
     n_compartments
         K.
     seed, example
-        Key of the random draws, with the compartment's number.
+        Key of the random draws, together with the number of the compartment.
     uniforms
         (T, K, n_hidden) in [0, 1], instead of random draws; (T, K, n_neurons) if visible neurons draw their own spikes.
     engine
-        ``"compiled"``, or ``"reference"``: float64 NumPy, slow, line by line the paper.
+        ``"compiled"``, or ``"reference"``: the paper's equations in float64 NumPy, slow.
     state
-        ``result.state`` of an earlier call, to go on where it stopped.
+        ``result.state`` of an earlier call, to continue where it stopped.
     means
-        :class:`gemsnn.TraceMeans`, taken off the traces of the inputs while learning; not given: those of ``state``, or
-        none. They stay as they are during the call: ``means.after(network, inputs)`` are those of the next.
+        :class:`gemsnn.TraceMeans`, subtracted from the traces of the inputs while learning; default: those of
+        ``state``, or none. They do not change during the call: pass ``means.after(network, inputs)`` to the next.
     objective
-        What is learned for: :class:`gemsnn.Likelihood`, :class:`gemsnn.VanRossum`, or one of your own. Rewards from
-        outside (:class:`gemsnn.Reward`) come step by step: learn from them with :class:`gemsnn.Stream`.
+        :class:`gemsnn.Likelihood`, :class:`gemsnn.VanRossum`, or one of your own. Rewards from outside
+        (:class:`gemsnn.Reward`) arrive step by step: learn from them with :class:`gemsnn.Stream`.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def learn(
     T = len(clean_inputs)
     clean_targets = spike_array("targets", targets, {"T": T, "n_visible": network.n_visible})
     if objective.rewarded:
-        raise ConfigError("rewards come step by step: learn from them with gemsnn.Stream")
+        raise ConfigError("rewards arrive step by step: learn from them with gemsnn.Stream")
     if not objective.free:
         network.circuits.check_targets("targets", clean_targets)
     problem = objective.refuse(rule, network, K)
@@ -128,16 +129,16 @@ def learn(
         network, parameters, rule, clean_inputs, clean_targets, K, seed, uniforms, engine,
         example=example, state=state, means=means, objective=objective,
     )  # fmt: skip
-    # Every update moves the bias, so the other weights need no look.
+    # Every update changes the bias, so that the other weights need not be checked.
     check_finite(rule.step_size, "learning diverged", result.log_likelihood, result.parameters.bias)
     return result
 
 
 def check_finite(learning_rate: float, what_happened: str, *values: ArrayLike) -> None:
-    """Raise an error if a step was so large that numbers are no longer finite."""
+    """Raise an error if the numbers are no longer finite."""
     if not all(np.isfinite(value).all() for value in values):
         raise ConfigError(
-            f"{what_happened}: the weights are no longer finite; start anew with learning_rate below {learning_rate:g}"
+            f"{what_happened}: the weights are no longer finite; start again with learning_rate below {learning_rate:g}"
         )
 
 
@@ -158,9 +159,8 @@ def learn_unchecked(
     objective: Objective = LIKELIHOOD,
 ) -> LearnResult:
     """:func:`learn` for inner loops: trusts its arguments (spikes as uint8 or bool, contiguous)."""
-    learner = engine_named(engine).learner(
-        network, parameters, rule, n_compartments, state=state, steps=len(inputs), objective=objective
-    )
+    task = Task(network, rule, n_compartments, objective)
+    learner = engine_named(engine).learner(task, parameters, state=state, steps=len(inputs))
     if uniforms is None:
         start = 0 if state is None else state.time
         n_visible = network.n_visible if objective.free else 0
@@ -178,7 +178,7 @@ def _learned_by(
     means: TraceMeans | None,
 ) -> LearnResult:
     if means is not None:
-        learner.take_off(means.value)
+        learner.subtract_means(means.value)
     info = learner.run(inputs, targets, uniforms)
     learned, new_state = learner.take()
     return LearnResult(
@@ -198,25 +198,25 @@ class Lesson(NamedTuple):
 
     inputs: NDArray[Any] | SpikeList  #: (T, n_inputs) of 0/1, or a list of spikes
     targets: NDArray[Any]  #: (T, n_visible) of 0/1
-    rule: Rule  #: with a step size of its own
+    rule: Rule  #: with its own learning rate
     example: int = 0  #: key of its random draws
 
 
 class Learned(NamedTuple):
-    """What learning from one example of a batch is worth knowing for."""
+    """What is reported of one example of a batch."""
 
     log_likelihood: NDArray[np.float64]  #: (T, K)
     hidden: NDArray[np.bool_]  #: (T, K, n_hidden)
-    report: NDArray[np.float64]  #: (T, K): what the objective makes of the visible spikes
+    report: NDArray[np.float64]  #: (T, K): the objective's report of the visible spikes
     visible: NDArray[np.bool_]  #: (T, K, n_visible)
 
 
 class Lessons:
     """Batches of examples, learned one batch after the other; each example begins in silence.
 
-    All examples of a batch are learned from the same weights and the same means, each online within itself; the changes
-    that they make are added in their order. A batch of one is what :func:`learn` learns, to the bit. The result depends
-    on the batches, never on the number of threads.
+    All examples of a batch are learned from the same weights and the same means, each online within itself; their
+    changes are added in their order. A batch of one is bit-for-bit what :func:`learn` learns. The result depends on the
+    batches, never on the number of threads.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class Lessons:
     longest
         Steps of the longest example.
     threads
-        They share out the examples of a batch.
+        Number of threads, among which the examples of a batch are divided.
     """
 
     def __init__(
@@ -249,17 +249,15 @@ class Lessons:
     def learn(
         self, parameters: Parameters, batch: Sequence[Lesson], means: TraceMeans | None = None
     ) -> tuple[Parameters, list[Learned]]:
-        """The parameters after a batch, and what is worth knowing of each example.
+        """The parameters after a batch, and what is reported of each example.
 
-        All rules of a batch are of one kind. The next batch may write over the parameters that this one gives.
+        All rules of a batch are of one kind. The next batch may overwrite the returned parameters.
         """
         network, K = self.network, self.n_compartments
         kind = type(batch[0].rule)
         if self._batches is None or self._kind is not kind or self._parameters is not parameters:
-            self._batches = self._engine.batches(
-                network, parameters, batch[0].rule, K, steps=self.longest, threads=self.threads,
-                objective=self.objective,
-            )  # fmt: skip
+            task = Task(network, batch[0].rule, K, self.objective)
+            self._batches = self._engine.batches(task, parameters, steps=self.longest, threads=self.threads)
         drawn = K, network.n_hidden, network.n_visible if self.objective.free else 0
         examples = [
             Example(one.inputs, one.targets, one.rule, Uniforms(self.seed, one.example, *drawn)) for one in batch

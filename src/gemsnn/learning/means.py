@@ -1,4 +1,4 @@
-"""Slow means of the input traces: what mean-free learning takes off them."""
+"""Slow means of the input traces, which mean-free learning subtracts from them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from gemsnn.model.checks import spike_array
 from gemsnn.model.spike_list import SpikeList
 
 SLOWEST = 1e-3
-"""An example moves the means by its share of all examples so far, but at least by this."""
+"""Smallest weight of an example in the means; the n-th example has the weight 1 / n until then."""
 
 
 @dataclass(frozen=True, eq=False)
 class TraceMeans:
     """Means over time of the traces of a network's inputs, to be passed to :func:`gemsnn.learn` as ``means``.
 
-    Learning is badly conditioned where traces have means: the weights of all inputs then push a neuron's potential the
-    same way. With means, the network learns from the traces less their means, and what it computes stays the same
-    function of its weights: means are needed for learning only.
+    Learning is badly conditioned where traces have means: the weights of all inputs then change a neuron's potential in
+    the same direction. With means, the network learns from the traces minus their means; the function that it computes
+    is the same, so that means are needed only for learning.
 
     Attributes
     ----------
     value
         (n_inputs, n_basis), local to the synapse.
     count
-        Examples that it is the mean of.
+        Number of examples so far.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class TraceMeans:
 
     @classmethod
     def zero(cls, network: Network) -> Self:
-        """Before anything was seen."""
+        """The means before the first example."""
         return cls(np.zeros((network.n_inputs, network.synaptic_filter.n_basis)))
 
     def after(self, network: Network, inputs: ArrayLike) -> Self:
@@ -55,7 +55,7 @@ class TraceMeans:
         return self.moved(mean_trace(network, SpikeList.from_array(spikes, "inputs")))
 
     def moved(self, mean: NDArray[np.float64]) -> Self:
-        """The means after an example whose own mean trace is given."""
+        """The means after an example with the given mean trace."""
         count = self.count + 1
         return type(self)(self.value + max(1 / count, SLOWEST) * (mean - self.value), count)
 
@@ -69,9 +69,9 @@ class TraceMeans:
 
 
 def mean_trace(network: Network, inputs: SpikeList) -> NDArray[np.float64]:
-    """(n_inputs, n_basis): the mean over its T steps of the traces of an example, from spikes alone."""
+    """(n_inputs, n_basis): the mean of an example's traces over its T steps, computed from the spikes."""
     taps = network.synaptic_filter.taps
-    # What a spike adds to all later traces, by the number of steps that follow it; none sees it at its own step.
+    # What a spike adds to all later traces, by the number of steps that follow it; its own step does not see it.
     sums = np.concatenate([np.zeros((len(taps), 1)), np.cumsum(taps, axis=1)], axis=1)
     steps, index = inputs.spikes["step"].astype(np.intp), inputs.spikes["index"].astype(np.intp)
     following = np.minimum(inputs.n_steps - 1 - steps, sums.shape[1] - 1)

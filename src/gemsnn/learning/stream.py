@@ -13,6 +13,7 @@ from gemsnn.common.files import replacing
 from gemsnn.engine import engine_named
 from gemsnn.engine.protocol import RewardedLearner
 from gemsnn.engine.randomness import Uniforms
+from gemsnn.engine.task import Task
 from gemsnn.errors import ConfigError, DataError, ShapeError
 from gemsnn.learning.learn import check_finite
 from gemsnn.learning.means import TraceMeans
@@ -23,12 +24,12 @@ from gemsnn.model.votes import count_votes, decide, vote_probabilities
 from gemsnn.objectives import LIKELIHOOD, Objective
 from gemsnn.rules import Rule
 
-OWN = "stream."  # before the names of what is not the learner's, in a saved stream
-_BETWEEN_MEANS = 64  # steps after which the means of the traces move
+OWN = "stream."  # prefix of the stream's own arrays in a saved file
+_BETWEEN_MEANS = 64  # steps between two updates of the means of the traces
 
 
 class StreamInfo(NamedTuple):
-    """What one step is worth knowing for."""
+    """What is reported of a step."""
 
     time: int  #: steps since the last reset, this one included
     spikes: NDArray[np.bool_]  #: (K, n_neurons)
@@ -36,34 +37,34 @@ class StreamInfo(NamedTuple):
     log_weights: NDArray[np.float64]  #: (K,)
     importance: NDArray[np.float64]  #: (K,)
     counts: NDArray[np.int64]  #: (K, n_visible): visible spikes of the free-running steps so far
-    votes: NDArray[np.int64]  #: (n_visible,): one vote a compartment; 0 before any free-running step
+    votes: NDArray[np.int64]  #: (n_visible,): one vote per compartment; 0 before any free-running step
     probabilities: NDArray[np.float64]  #: (n_visible,): SoftMax of the votes
 
 
 class Stream:
-    """A network that lives on: it learns when a step has a target, and runs freely when it has none.
+    """A network on an endless stream: it learns at steps with a target, and runs freely at steps without.
 
-    With ``objective=Reward()`` it learns from rewards instead: after a :meth:`step`, :meth:`reward` says how good the
-    step was; :meth:`end` ends an episode. Each compartment may be in an environment of its own.
+    With ``objective=Reward()`` it learns from rewards instead: after a :meth:`step`, :meth:`reward` rewards it;
+    :meth:`end` ends an episode. Each compartment may be in an environment of its own.
 
-    While running freely nothing is learned; log-weights and eligibility fade as time passes. Visible spikes of the
-    free-running steps are counted: :meth:`votes` and :meth:`probabilities` say at any moment what they amount to.
+    While running freely nothing is learned; log-weights and eligibility decay. Visible spikes of the free-running steps
+    are counted: :meth:`votes` and :meth:`probabilities` give the prediction so far.
 
     Parameters
     ----------
     network, parameters, rule
-        What learns, from where, and how.
+        The network, its initial parameters, and the learning rule.
     n_compartments
         K.
     seed, example
-        Key of the random draws; ``example`` is that of the steps before the first reset, and counts on.
+        Key of the random draws; ``example`` is that of the steps before the first reset, and increases with each reset.
     engine
         ``"compiled"`` or ``"reference"``.
     means
-        :class:`gemsnn.TraceMeans` to begin with, taken off the traces of the inputs while learning; they move every 64
-        steps, and each step counts, with a target or without. Not given: none are taken off.
+        Initial :class:`gemsnn.TraceMeans`, subtracted from the traces of the inputs while learning; they are updated
+        every 64 steps, from steps with and without a target. Default: nothing is subtracted.
     objective
-        What is learned for: :class:`gemsnn.Likelihood`, :class:`gemsnn.VanRossum`, :class:`gemsnn.Reward`, or your own.
+        :class:`gemsnn.Likelihood`, :class:`gemsnn.VanRossum`, :class:`gemsnn.Reward`, or one of your own.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class Stream:
         if means is not None:
             means.check(network)
             if objective.rewarded:
-                raise ConfigError("means: taken off only where learning follows targets; leave them out with rewards")
+                raise ConfigError("means: cannot be used with rewards; leave them out")
         self.means = means
         self._since_means, self._spikes_since_means = 0, np.zeros(network.n_inputs, dtype=np.int64)
         self._begin(parameters)
@@ -122,10 +123,11 @@ class Stream:
         self._counts = np.zeros((K, network.n_visible), dtype=np.int64)
         self._importance = np.full(K, 1 / K)
         self._uniforms = Uniforms(self._seed, self._example, K, network.n_hidden, network.n_visible)
-        self._learner = self._engine.learner(network, parameters, self.rule, K, free=True, objective=self.objective)
+        task = Task(network, self.rule, K, self.objective)
+        self._learner = self._engine.learner(task, parameters, free=True)
         self._rewardable = False
         if self.means is not None:
-            self._learner.take_off(self.means.value)
+            self._learner.subtract_means(self.means.value)
 
     @property
     def _rewarded(self) -> RewardedLearner:
@@ -133,7 +135,7 @@ class Stream:
 
     @property
     def parameters(self) -> Parameters:
-        """The weights as they are after the last step (a copy)."""
+        """The weights after the last step (a copy)."""
         return self._learner.parameters()
 
     @property
@@ -144,8 +146,7 @@ class Stream:
     def step(self, inputs_t: ArrayLike, target_t: ArrayLike | None = None) -> StreamInfo:
         """One time step, from (n_inputs,) input spikes and, to learn, (n_visible,) desired visible spikes.
 
-        Where rewards come from outside there is no target, and each compartment may have inputs of its own,
-        (K, n_inputs).
+        With rewards there are no targets, and each compartment may have inputs of its own, (K, n_inputs).
         """
         n_inputs, rewarded = {"n_inputs": self.network.n_inputs}, self.objective.rewarded
         own = {"K": self.n_compartments} if rewarded and np.ndim(inputs_t) == 2 else {}
@@ -172,14 +173,14 @@ class Stream:
         )  # fmt: skip
 
     def reward(self, reward: ArrayLike) -> None:
-        """How good the latest step was: a number for all compartments, or (K,), one for each.
+        """Reward the latest step: a number for all compartments, or (K,), one for each.
 
-        The weights learn at once, with the eligibility as it stands, so that spikes of earlier steps get their part of
-        the reward. Any real number is a reward; a step without one changes no weights.
+        The weights change at once, with the present eligibility, so that spikes of earlier steps get their part of the
+        reward. Any real number is a reward; a step without one changes no weights.
         """
         if not self.objective.rewarded:
             raise ConfigError(
-                f"reward: this stream learns for {type(self.objective).__name__}, from targets; make it with "
+                f"reward: this stream learns for {type(self.objective).__name__}, from targets; create it with "
                 "objective=gemsnn.Reward() to learn from rewards"
             )
         if not self._rewardable:
@@ -201,10 +202,10 @@ class Stream:
         check_finite(self.rule.step_size, f"learning diverged at step {self.time}", self._importance)
 
     def end(self, compartments: ArrayLike | None = None) -> None:
-        """End an episode: traces, eligibility, log-weights and counts begin anew; weights and running means stay.
+        """End an episode: reset traces, eligibility, log-weights and counts; weights and running means stay.
 
-        ``compartments`` (K,) booleans: whose episode has ended; all of them if not given. For streams that learn from
-        rewards; others have :meth:`reset`.
+        ``compartments`` (K,) booleans: whose episode has ended; default: all. For streams that learn from rewards;
+        other streams have :meth:`reset`.
         """
         if not self.objective.rewarded:
             raise ConfigError("end: for streams that learn from rewards; call reset() before a new example")
@@ -217,9 +218,9 @@ class Stream:
         self._rewardable = self._rewardable and not over.any()
 
     def save(self, path: str | Path) -> None:
-        """Write all that goes on from step to step to a file, for :meth:`restore`; for streams that learn from rewards.
+        """Write the state of the stream to a file, for :meth:`restore`; for streams that learn from rewards.
 
-        The stream goes on as if it had not been saved, and a restored one to the same bits.
+        A restored stream continues bit-for-bit identically.
         """
         if not self.objective.rewarded:
             raise ConfigError("save: for streams that learn from rewards; save the parameters of others")
@@ -230,7 +231,7 @@ class Stream:
             np.savez(file, **arrays)
 
     def restore(self, path: str | Path) -> None:
-        """Go on where :meth:`save` was called, in a stream made with the same network, rule, objective, K and seed."""
+        """Continue from a saved file, in a stream created with the same network, rule, objective, K and seed."""
         if not self.objective.rewarded:
             raise ConfigError("restore: for streams that learn from rewards")
         try:
@@ -255,11 +256,11 @@ class Stream:
 
     @property
     def visible_potential(self) -> NDArray[Any]:
-        """(K, n_visible): potentials of the visible neurons at the latest step, whether they were clamped or not."""
+        """(K, n_visible): potentials of the visible neurons at the latest step, clamped or not."""
         return self._learner.visible_potential
 
     def visible_spikes(self) -> NDArray[np.bool_]:
-        """(K, n_visible): of the latest step, as if the visible neurons had run freely."""
+        """(K, n_visible): spikes of the latest step as if the visible neurons had run freely."""
         circuits = self.network.circuits.visible
         p = spiking.probability(circuits, self.visible_potential.astype(np.float64))
         return spiking.sample(circuits, p, self._drawn[:, self.network.n_hidden :])
@@ -268,10 +269,10 @@ class Stream:
         self._spikes_since_means += x
         self._since_means += 1
         if self._since_means == _BETWEEN_MEANS:
-            # A stream goes on: in the end, a spike adds the whole area of each filter to its traces.
+            # In an endless stream, a spike adds the whole area of each filter to its traces.
             area = self.network.synaptic_filter.taps.sum(axis=1)
             self.means = means.moved(self._spikes_since_means[:, None] * area / _BETWEEN_MEANS)
-            self._learner.take_off(self.means.value)
+            self._learner.subtract_means(self.means.value)
             self._since_means, self._spikes_since_means[:] = 0, 0
 
     def votes(self) -> NDArray[np.int64]:
@@ -287,9 +288,9 @@ class Stream:
         return int(decide(self.votes(), self._counts))
 
     def reset(self, example: int | None = None) -> None:
-        """Silence before a new example: traces, eligibility, log-weights and counts go to zero; the weights stay.
+        """Reset before a new example: traces, eligibility, log-weights and counts become 0; the weights stay.
 
-        ``example`` is the key of its draws; it counts on if not given.
+        ``example`` is the key of its draws; default: the previous one plus 1.
         """
         self._example = self._example + 1 if example is None else whole_number("example", example, 0)
         self._begin(self.parameters)

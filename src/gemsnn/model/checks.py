@@ -1,4 +1,4 @@
-"""Checks at the door: what a public function is given becomes a clean array, or a clear error."""
+"""Validation of the arguments of public functions: they become clean arrays, or a clear error is raised."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from gemsnn.common.words import shown
 from gemsnn.errors import ConfigError, DataError, ShapeError
 
-# Contiguous and writeable: Numba would compile anew for a read-only array.
+# Contiguous and writeable: for a read-only array, Numba would compile another kernel.
 LAYOUT: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 
 
 def spike_array(name: str, value: ArrayLike, shape: dict[str, int | None]) -> NDArray[np.uint8]:
-    """A 0/1 array as uint8. ``shape`` names each dimension and gives its size, or None where any size will do."""
+    """A 0/1 array as uint8. ``shape`` names each dimension and gives its size, or None for any size."""
     array = np.asarray(value)
     check_shape(name, array, shape)
     if array.dtype == bool:
@@ -25,8 +25,8 @@ def spike_array(name: str, value: ArrayLike, shape: dict[str, int | None]) -> ND
         raise DataError(f"{name} must hold spikes, 0 or 1, but its dtype is {array.dtype}")
     wrong = array > 1 if array.dtype == np.uint8 else (array != 0) & (array != 1)  # NaN is neither
     if wrong.any():
-        place = tuple(np.argwhere(wrong)[0].tolist())
-        raise DataError(f"{name} must hold spikes, 0 or 1, but {name}[{', '.join(map(str, place))}] is {array[place]}")
+        index = tuple(np.argwhere(wrong)[0].tolist())
+        raise DataError(f"{name} must hold spikes, 0 or 1, but {name}[{', '.join(map(str, index))}] is {array[index]}")
     return np.require(array, np.uint8, LAYOUT)
 
 
@@ -53,7 +53,7 @@ def check_shape(name: str, array: NDArray[Any], shape: dict[str, int | None]) ->
 
 
 MOST = (1 << 63) - 1
-"""No count or seed is larger: it has to fit a processor's word."""
+"""Largest count or seed: it has to fit into 64 bits, signed."""
 
 
 def whole_number(name: str, value: Any, least: int) -> int:

@@ -18,12 +18,12 @@ from gemsnn.model.spikes import Circuit, Circuits
 from gemsnn.model.topology import Topology
 
 Readout = Literal["bernoulli", "winner-take-all"]
-"""What the visible neurons are: each on its own, or one circuit."""
+"""The visible neurons are independent, or form one circuit."""
 READOUTS: tuple[Readout, ...] = ("bernoulli", "winner-take-all")
 
 
 def readout_circuits(topology: Topology, readout: Readout) -> list[Circuit]:
-    """The circuits of a read-out; a single visible neuron has nobody to compete with."""
+    """The circuits of a readout; none if there is only one visible neuron."""
     one_of("readout", readout, READOUTS)
     if readout == "bernoulli" or topology.n_visible == 1:
         return []
@@ -41,10 +41,10 @@ class Network:
         Default: three raised cosines over ten steps, as in the paper. They may differ in every respect.
     visible_memory
         Whether visible neurons have self-memory, as in the paper. Without it their somatic weights stay exactly 0, so
-        that a read-out cannot learn to go on with whatever it did before.
+        that a readout cannot learn to repeat its earlier spikes.
     circuits
-        Winner-take-all circuits: each a :class:`Circuit`, or the rows of its neurons. Neurons in none of them are
-        Bernoulli neurons, as in the paper.
+        Winner-take-all circuits: each a :class:`Circuit`, or the rows of its neurons. All other neurons are Bernoulli
+        neurons, as in the paper.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Network:
     ) -> Network:
         """The paper's network (see :meth:`Topology.fully_connected`).
 
-        With ``readout="winner-take-all"`` the visible neurons form one circuit: exactly one of them spikes at a step.
+        With ``readout="winner-take-all"`` the visible neurons form one circuit: exactly one spikes at each step.
         """
         topology = Topology.fully_connected(n_inputs, n_hidden, n_visible)
         return cls(topology, synaptic_filter, somatic_filter, visible_memory, readout_circuits(topology, readout))
@@ -148,10 +148,10 @@ class Network:
         """Draw initial parameters.
 
         Synaptic weights are normal with standard deviation ``weight_scale / sqrt(fan_in * n_basis)``, so that the
-        spread of the potentials does not depend on the network's size; self-memory starts at 0. The default hidden
-        bias makes hidden neurons fire in about one step of eight before anything is learned.
+        spread of the potentials does not depend on the network's size; self-memory starts at 0. With the default hidden
+        bias, hidden neurons spike in about one of eight steps before learning.
 
-        With ``uniform`` all of them, self-memory and biases too, are drawn from -uniform to +uniform instead.
+        With ``uniform`` all parameters, self-memory and biases too, are drawn from -uniform to +uniform instead.
         """
         whole_number("seed", seed, 0)
         for name, value in (
@@ -178,7 +178,7 @@ class Network:
         )
 
     def _no_weights(self, dtype: DTypeLike) -> NDArray[Any]:
-        """Synaptic weights of 0, which lie in memory as learning leaves them: for each source, those of all neurons."""
+        """Synaptic weights of 0, in the memory layout of learned ones: for each source, those of all neurons."""
         return np.zeros((self.n_sources, self.synaptic_filter.n_basis, self.n_neurons), dtype=dtype).transpose(2, 0, 1)
 
     def _draw_uniform(self, seed: int, size: float, dtype: DTypeLike) -> Parameters:
@@ -207,7 +207,7 @@ class Network:
             if array.dtype != parameters.dtype:
                 raise ConfigError(
                     f"parameters.{name} is {array.dtype} but parameters.synaptic is {parameters.dtype}: "
-                    "use parameters.astype(...) to bring all to one precision"
+                    "use parameters.astype(...) to convert all to one precision"
                 )
             if array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):  # with NaN, neither holds
                 raise DataError(f"parameters.{name} holds NaN or values beyond {LARGEST:g}: training may have diverged")

@@ -1,4 +1,4 @@
-"""The numbers that learning changes."""
+"""The parameters that learning changes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 LARGEST = 1e20
-"""No weight is larger: sums of them then stay within float32, and beyond 1e4 a neuron can no longer change its mind."""
+"""Largest magnitude of a weight: sums then stay within float32, and beyond 1e4 a neuron's spikes no longer change."""
 LARGEST_INITIAL = 1e6
-"""Of initial biases, and of the spread of initial weights."""
+"""Largest magnitude of initial biases, and of the spread of initial weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Parameters:
         return self.astype(self.dtype)
 
     def __eq__(self, other: object) -> bool:
-        """Equal to the last bit."""
+        """Bit-for-bit equal."""
         return (
             isinstance(other, Parameters)
             and self.dtype == other.dtype

@@ -1,4 +1,4 @@
-"""Spikes as a list of (step, index) pairs, so that memory and disk follow spikes and not sensor times steps."""
+"""Spikes as a list of (step, index) pairs, whose size depends on the number of spikes, not on sensor and steps."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SPIKE_DTYPE = np.dtype([("step", "<u4"), ("index", "<u4")])
 
 MOST_STEPS = 1 << 31
 MOST_CELLS = 1 << 32
-"""Of one example as an array (T, n_inputs): beyond it something was mistyped, and no memory would do."""
+"""Limits of one example as an array (T, n_inputs): larger ones are mistakes, and would not fit in memory."""
 
 SILENT_STEPS, SILENT_CELLS = 100_000, 1 << 28
-"""Of an example without spikes."""
+"""Limits of an example without spikes."""
 
 
 class SpikeList(NamedTuple):
@@ -30,7 +30,7 @@ class SpikeList(NamedTuple):
 
     @classmethod
     def from_array(cls, array: NDArray[Any], what: str) -> SpikeList:
-        """Of a (T, width) array of 0 and 1; `what` is what messages call it."""
+        """From a (T, width) array of 0 and 1; `what` is its name in error messages."""
         if array.ndim != 2 or not array.shape[0]:
             raise ShapeError(f"{what} must have shape (T, n) with at least one time step, got {array.shape}")
         if array.dtype != np.bool_ and (array.dtype.kind not in "iuf" or not np.isin(array, (0, 1)).all()):
@@ -40,7 +40,7 @@ class SpikeList(NamedTuple):
 
     @classmethod
     def from_pairs(cls, step: NDArray[np.integer], index: NDArray[np.integer], n_steps: int) -> SpikeList:
-        """Of ordered steps and indices."""
+        """From ordered steps and indices."""
         spikes = np.empty(len(step), dtype=SPIKE_DTYPE)
         spikes["step"], spikes["index"] = step, index
         return cls(spikes, n_steps)
@@ -51,17 +51,17 @@ class SpikeList(NamedTuple):
         return not len(self.spikes) or bool(steps.max() < self.n_steps and indices.max() < width)
 
     def folded(self, width: int) -> SpikeList:
-        """The list with an index beyond the width counting from 0 again, which merges planes: `to_array(width)`'s."""
+        """The list with indices modulo the width, which merges planes, as in `to_array(width)`."""
         if not len(self.spikes) or self.spikes["index"].max() < width:
             return self
         return SpikeList.from_pairs(*np.divmod(np.unique(self._cells(width)), width), self.n_steps)
 
     def count(self, width: int) -> int:
-        """How many spikes `to_array(width)` holds."""
+        """The number of spikes of `to_array(width)`."""
         return len(np.unique(self._cells(width)))
 
     def to_array(self, width: int) -> NDArray[np.bool_]:
-        """(T, width); an index beyond the width counts from 0 again, which merges planes that lie one after another."""
+        """(T, width), with indices modulo the width, which merges planes that are stored one after another."""
         try:
             array = np.zeros((self.n_steps, width), dtype=np.bool_)
         except MemoryError:
@@ -74,7 +74,7 @@ class SpikeList(NamedTuple):
         array.reshape(-1)[self._cells(array.shape[1])] = True
 
     def _cells(self, width: int) -> NDArray[np.intp]:
-        """Places in the flat array; one index in place of two is three times as fast."""
+        """Indices into the flat array; one index instead of two is three times as fast."""
         cells = self.spikes["step"].astype(np.intp)
         cells *= width
         cells += self.spikes["index"] % width
@@ -82,10 +82,10 @@ class SpikeList(NamedTuple):
 
 
 def check_size(n_steps: int, width: int, what: str, n_spikes: int | None = None) -> None:
-    """Refuse an example that no memory could hold as an array, or that is nearly all silence where spikes are counted.
+    """Refuse an example that is too large for memory as an array, or, given its number of spikes, nearly all silence.
 
-    A list of spikes says in a few bytes that an example is hours long. So its length may not exceed what its spikes
-    warrant: 1,000 steps and 10,000 cells a spike, above what is a matter of seconds.
+    A list of spikes can describe hours in a few bytes. So its length is limited to 1,000 steps and 10,000 cells per
+    spike, beyond what is always allowed.
     """
     if n_steps >= MOST_STEPS or n_steps * width > MOST_CELLS:
         raise DataError(

@@ -5,10 +5,10 @@ Neurons form *circuits*. At most one unit of a circuit spikes at a step; with a 
     p_i = exp(u_i) / (1 + sum_j exp(u_j))  with a silent state,        p_i = exp(u_i) / sum_j exp(u_j)  without.
 
 A Bernoulli neuron is a circuit of its own with a silent state: p = sigmoid(u). The units of a circuit share one draw,
-that of its first unit: the first unit whose cumulated probability exceeds it spikes. The error of a unit, the
-derivative of the log-probability with respect to its potential, is its spike less its probability.
+that of its first unit: the first unit whose cumulative probability exceeds it spikes. The error of a unit, the
+derivative of the log-probability with respect to its potential, is its spike minus its probability.
 
-This file is for NumPy; the same dynamics for the compiled engines are in ``engine/firing.py``.
+This file is for NumPy; ``engine/firing.py`` has the same for the compiled engine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # which loads its parts when they are first used: a list of names should not wait for them
+import scipy  # loads its submodules on first use, so that importing this package stays fast
 from numpy.typing import NDArray
 
 from gemsnn.errors import ConfigError, DataError
@@ -29,14 +29,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Circuit:
-    """A winner-take-all circuit: neurons of which at most one spikes at a step.
+    """A winner-take-all circuit: neurons of which at most one spikes at each step.
 
     Parameters
     ----------
     neurons
         Their rows: hidden neurons from 0, visible ones from n_hidden.
     silent
-        Whether there are steps at which none spikes.
+        Whether there may be steps at which none spikes.
     """
 
     neurons: tuple[int, ...]
@@ -75,7 +75,7 @@ class Circuits:
         for circuit in self.competing:
             members = np.array(circuit.neurons)
             if not self.bernoulli[members].all():
-                raise ConfigError(f"circuit {circuit.neurons}: one of its neurons is in another circuit as well")
+                raise ConfigError(f"circuit {circuit.neurons}: one of its neurons is also in another circuit")
             self.bernoulli[members] = False
         self.bernoulli.flags.writeable = False
 
@@ -91,7 +91,7 @@ class Circuits:
 
     @property
     def visible(self) -> Circuits:
-        """Those of the visible neurons, counted from 0."""
+        """The circuits of the visible neurons, which are counted from 0."""
         n = self.n_neurons - self.n_hidden
         shown = (c for c in self.competing if c.neurons[0] >= self.n_hidden)
         return Circuits(0, n, [Circuit(tuple(i - self.n_hidden for i in c.neurons), c.silent) for c in shown])
@@ -105,7 +105,7 @@ class Circuits:
                 place = tuple(np.argwhere(wrong)[0].tolist())
                 raise DataError(
                     f"{name}{list(place)} has {count[place]} spikes in the winner-take-all circuit {circuit.neurons}, "
-                    f"which emits {'at most' if circuit.silent else 'exactly'} one a step"
+                    f"which emits {'at most' if circuit.silent else 'exactly'} one per step"
                 )
 
 
@@ -119,13 +119,13 @@ def probability(circuits: Circuits, u: Array) -> Array:
 
 
 def sample(circuits: Circuits, p: Array, uniforms: Array) -> NDArray[np.bool_]:
-    """(..., n) spikes: a neuron spikes where its uniform is below p; in a circuit, the one that the first draw hits."""
+    """(..., n) spikes: a neuron spikes where its uniform is below p; in a circuit, the first draw selects the unit."""
     spikes = np.asarray(uniforms < p)
     for circuit in circuits.competing:
         members = list(circuit.neurons)
         above = uniforms[..., members[:1]] < np.cumsum(p[..., members], axis=-1)
         if not circuit.silent:
-            above[..., -1] = True  # the probabilities sum to 1 but for rounding
+            above[..., -1] = True  # the probabilities sum to 1 up to rounding
         before = np.concatenate([np.zeros_like(above[..., :1]), above[..., :-1]], axis=-1)
         spikes[..., members] = above & ~before
     return spikes

@@ -1,4 +1,4 @@
-"""The usual graphs, as settings name them; anything else is a :class:`Topology` of one's own, or a graph file."""
+"""The graphs that settings files can name; any other is given as a :class:`Topology`, or as a graph file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gemsnn.model.topology import Topology
 
 @dataclass(frozen=True)
 class Graph:
-    """A way to connect inputs, hidden and visible neurons, whatever their numbers."""
+    """A way to connect any numbers of inputs, hidden and visible neurons."""
 
     kind: ClassVar[str]
 
     def settings(self) -> dict[str, Any]:
-        """What makes it again."""
+        """The settings that describe it."""
         return {"kind": self.kind, **asdict(self)}
 
     def topology(self, n_inputs: int, n_hidden: int, n_visible: int) -> Topology:
         raise NotImplementedError
 
     def count_hidden(self, n_hidden: int) -> int:
-        """How many hidden neurons it has where the settings ask for so many."""
+        """Its number of hidden neurons, where the settings ask for ``n_hidden``."""
         return n_hidden
 
 
@@ -47,7 +47,7 @@ class FullyConnected(Graph):
 
 @dataclass(frozen=True)
 class Layers(Graph):
-    """Feed-forward layers of hidden neurons: see :meth:`Topology.layered`. ``sizes`` outweigh ``n_hidden``."""
+    """Feed-forward layers of hidden neurons: see :meth:`Topology.layered`. ``sizes`` override ``n_hidden``."""
 
     kind = "layers"
     sizes: tuple[int, ...]
@@ -84,7 +84,7 @@ class RandomGraph(Graph):
 
 @dataclass(frozen=True)
 class GraphFile(Graph):
-    """A graph written by :meth:`Topology.save`. Its number of hidden neurons outweighs ``n_hidden``."""
+    """A graph written by :meth:`Topology.save`. Its number of hidden neurons overrides ``n_hidden``."""
 
     kind = "file"
     path: str

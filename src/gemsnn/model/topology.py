@@ -27,7 +27,7 @@ class Topology:
     n_inputs, n_hidden, n_visible
         Sizes. Inputs and hidden neurons may be 0; there is at least one visible neuron.
     mask
-        (n_neurons, n_sources) bool: ``mask[i, j]`` says that source j feeds neuron i. Rows: hidden, then visible
+        (n_neurons, n_sources) bool: ``mask[i, j]`` is true if source j feeds neuron i. Rows: hidden, then visible
         neurons. Columns: inputs, hidden, visible. A neuron has no synapse onto itself (that is its self-memory).
 
     Examples
@@ -85,7 +85,7 @@ class Topology:
 
     @cached_property
     def _fewer(self) -> tuple[NDArray[np.intp], ...]:
-        """(neurons, sources): where there is a synapse or, if there are fewer of these, where there is none."""
+        """(neurons, sources) of the synapses, or of the absent ones if there are fewer of these."""
         return self.mask.nonzero() if self.n_synapses < self.mask.size / 2 else (~self.mask).nonzero()
 
     def astray(self, weights: NDArray[Any]) -> tuple[int, int] | None:
@@ -146,10 +146,10 @@ class Topology:
         """From a ``networkx.DiGraph`` whose nodes carry ``role="input" | "hidden" | "visible"``.
 
         Within each role, neurons keep the order of ``graph.nodes``. A self-loop stands for the self-memory that every
-        neuron has, and adds nothing.
+        neuron has, and is ignored.
         """
         if not graph.is_directed():
-            raise ConfigError("the graph is undirected: say which way spikes travel, with networkx.DiGraph")
+            raise ConfigError("the graph is undirected: use networkx.DiGraph, whose edges have directions")
         members: dict[str, list[Any]] = {"input": [], "hidden": [], "visible": []}
         for node, attributes in graph.nodes(data=True):
             if attributes.get(role) not in members:
@@ -179,7 +179,7 @@ class Topology:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Topology:
-        """Read what :meth:`save` has written."""
+        """Read a graph written by :meth:`save`."""
         try:
             content = json.loads(read_regular(Path(path)))
             sizes = content["n_inputs"], content["n_hidden"], content["n_visible"]
@@ -187,8 +187,8 @@ class Topology:
             mask[_synapses(content["synapses"], mask.shape)] = True
             return cls(*sizes, mask)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            told = error.strerror if isinstance(error, OSError) else error
-            raise ConfigError(f"{path}: not a graph file: {told}") from None
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(f"{path}: not a graph file: {reason}") from None
 
 
 def _sizes(n_inputs: int, n_hidden: int, n_visible: int) -> tuple[int, int, int]:
@@ -200,7 +200,7 @@ def _sizes(n_inputs: int, n_hidden: int, n_visible: int) -> tuple[int, int, int]
 
 
 def _synapses(pairs: Any, shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places in a mask of a shape, from a file's list of [source, neuron]."""
+    """Indices into a mask of the given shape, from a file's list of [source, neuron]."""
     found = np.array(pairs) if pairs else np.zeros((0, 2), dtype=np.intp)
     limits = np.array(shape)[::-1]
     if found.shape[1:] != (2,) or found.dtype.kind not in "iu" or (found < 0).any() or (found >= limits).any():

@@ -1,4 +1,4 @@
-r"""What the visible spikes say about the class: the paper's majority vote.
+r"""The class predicted by the visible spikes: the paper's majority vote.
 
 Compartment k votes for the visible neuron that spiked most, :math:`\hat c^k = \arg\max_c \sum_t x^k_{c,t}`; the class
 with most votes :math:`z_c` wins; its probability is the SoftMax of the votes.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 def count_votes(counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Votes (..., C) from spike counts (..., K, C): one a compartment, where a tie goes to the lower class index."""
+    """Votes (..., C) from spike counts (..., K, C): one per compartment, where a tie goes to the lower class index."""
     choice = np.asarray(counts).argmax(axis=-1)[..., None]
     votes: NDArray[np.int64] = (choice == np.arange(counts.shape[-1])).sum(axis=-2)
     return votes

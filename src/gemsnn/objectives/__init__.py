@@ -1,4 +1,4 @@
-"""What a network learns for: one file per objective. To add one, write its file and name it in the list below."""
+"""Objectives of learning: one file per objective. To add one, write its file and add it to the list below."""
 
 from gemsnn.common import kinds
 from gemsnn.errors import ConfigError
@@ -11,7 +11,7 @@ OBJECTIVES: dict[str, type[Objective]] = {"likelihood": Likelihood, "van-rossum"
 """The objectives by the names that settings files and the command line use."""
 
 LIKELIHOOD: Objective = OBJECTIVES["likelihood"]()
-"""What is learned where nothing else is said."""
+"""The default."""
 
 __all__ = ["LIKELIHOOD", "OBJECTIVES", "Likelihood", "Objective", "Reward", "VanRossum", "register"]
 

@@ -1,20 +1,20 @@
 r"""The contract that every objective keeps, the built-in ones and a user's own.
 
-A rule says how signals change weights; an objective says what the network is rewarded for. After every step t of
+A rule defines how signals change weights; an objective defines what the network is rewarded for. After every step t of
 learning, the visible neurons of compartment k report a number r_t^k to the central processor,
 
     v^k <- kappa v^k + r_t^k ,
 
-and the rule makes its learning signals of v. For the paper's objective, r is the log-probability of the desired spikes.
-An objective says
+and the rule makes its learning signals from v. For the paper's objective, r is the log-probability of the desired
+spikes. An objective defines
 
 * ``free``: whether visible neurons draw their own spikes while learning, or are clamped to the desired ones;
-* ``report``: r_t^k, from the visible spikes, the desired ones, and what the objective remembers of earlier steps;
-* ``slope`` and ``at_once`` (only where visible neurons draw, and only for rules that send errors back): how the reports
-  to come change with a visible neuron's filtered spikes, and what a spike costs by itself.
+* ``report``: r_t^k, from the visible spikes, the desired ones, and the objective's memory of earlier steps;
+* ``slope`` and ``at_once`` (only where visible neurons draw, and only for rules that send errors back): the derivative
+  of later reports with respect to a visible neuron's filtered spikes, and the immediate gain of a spike.
 
-Visible neurons that draw take the learning signal of the hidden neurons: like these, they can only try and see. (The
-signals of visible neurons, 1/K or the importance weight, are right only for neurons that are clamped.)
+Visible neurons that draw use the learning signal of the hidden neurons: like these, they learn by trial. (The signals
+of visible neurons, 1/K or the importance weight, are correct only for clamped neurons.)
 
 The functions are plain functions of numbers and arrays, written in the part of Python that Numba compiles. They read
 the objective's settings by name, from the named tuple that ``settings()`` returns.
@@ -36,7 +36,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Objective:
-    """What every objective has; an objective is a frozen dataclass that adds its own settings and its report."""
+    """Base class of objectives: an objective is a frozen dataclass that adds its own settings and its report."""
 
     free: ClassVar[bool] = False
     """Whether visible neurons draw their own spikes while learning."""
@@ -45,41 +45,41 @@ class Objective:
     """Whether the reports come from outside, by ``Stream.reward``, so that learning needs no targets."""
 
     unit_memory: ClassVar[int] = 0
-    """How many numbers the objective remembers of each visible neuron and compartment, zeros before the first step."""
+    """The number of values that the objective keeps per visible neuron and compartment, zeros before the first step."""
 
     @staticmethod
     def report(
         settings: Any, spikes: Array, targets: Array, log_probability: Array, hidden_spikes: float, memory: Array
     ) -> float:
-        """What the visible neurons of one compartment report after a step.
+        """The report of the visible neurons of one compartment after a step.
 
         ``spikes`` and ``targets`` (n_visible,) are 0 or 1; ``log_probability`` (n_visible,) is that of the visible
         spikes (of a winner-take-all circuit at its first neuron, 0 at the others); ``hidden_spikes`` is the number of
-        hidden neurons that spike, for objectives with a price on spikes; ``memory`` (n_visible, unit_memory) is the
+        hidden neurons that spike, for objectives that penalise spikes; ``memory`` (n_visible, unit_memory) is the
         objective's own. All numbers are float64.
         """
         raise NotImplementedError
 
     select_by: ClassVar[str | None] = None
-    """What makes a model the best where examples are spike patterns; None: their log-likelihood."""
+    """The metric by which the best model is chosen where examples are spike patterns; None: their log-likelihood."""
 
     slope: ClassVar[Any] = None
-    """None, or a function (settings, memory) of one visible neuron's ``memory`` (unit_memory,) after the report: by how
-    much the reports to come rise with the spikes that this memory has filtered."""
+    """None, or a function (settings, memory) of one visible neuron's ``memory`` (unit_memory,) after the report: the
+    derivative of later reports with respect to the filtered spikes in this memory."""
 
     at_once: ClassVar[Any] = None
-    """With ``slope``: a function (settings, spike) of what a visible neuron's spike (1 or 0) brings by itself."""
+    """With ``slope``: a function (settings, spike), the immediate gain of a visible neuron's spike (1 or 0)."""
 
     def settings(self) -> Any:
-        """What the functions above can read: a named tuple of floats, ints and bools; by default all fields."""
+        """The settings that the functions can read: a named tuple of floats, ints and bools; by default all fields."""
         return named_numbers(self)
 
     def eligibility_memory(self, gamma: float) -> float:
-        """What a step keeps of the eligibility when errors are sent back; gamma is the rule's."""
+        """Decay factor of the eligibility when errors are sent back; ``gamma`` is the rule's."""
         return gamma
 
     def doubts(self, rate: float) -> str | None:
-        """Why learning may go wrong for desired spikes of that rate per step and neuron; None if nothing says so."""
+        """Why learning may fail for desired spikes of that rate per step and neuron; None if there is no reason."""
         return None
 
     def sends_errors_back(self, rule: Rule) -> bool:
@@ -95,8 +95,8 @@ class Objective:
         name = type(self).__name__
         if self.slope is None or self.at_once is None:
             return (
-                f"{type(rule).__name__} sends back the errors of visible neurons, and {name} does not say what these "
-                "are: choose a rule that compares rewards, such as MB"
+                f"{type(rule).__name__} sends back the errors of visible neurons, and {name} does not define "
+                "them: choose a rule that compares rewards, such as MB"
             )
         if network.circuits.visible.competing:
             return (

@@ -1,8 +1,8 @@
-r"""Reward from outside: after a step, the user says how good it was; visible neurons draw their own spikes.
+r"""Reward from outside: after a step, the user rewards it; visible neurons draw their own spikes.
 
-report    r_t^k = what ``Stream.reward`` is given: one number for all compartments, or one for each
+report    r_t^k = the argument of ``Stream.reward``: one number for all compartments, or one for each
 
-The reward is used at once, with the eligibility as it stands; a step without a reward changes no weights.
+The reward is used at once, with the present eligibility; a step without a reward changes no weights.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gemsnn.objectives.objective import Array, Objective
 
 @dataclass(frozen=True)
 class Reward(Objective):
-    """Do what is rewarded."""
+    """Maximise rewards that the user gives after each step; for :class:`gemsnn.Stream`."""
 
     free: ClassVar[bool] = True
     rewarded: ClassVar[bool] = True

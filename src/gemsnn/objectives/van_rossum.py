@@ -1,19 +1,19 @@
 r"""The Van Rossum distance between visible spikes and desired ones; visible neurons draw their own spikes.
 
-With f_d = exp(-d / tau), every visible neuron i of compartment k filters what it did too much or too little,
+With f_d = exp(-d / tau), visible neuron i of compartment k filters the difference of its spikes and the desired ones,
 
     z_{i,t}^k = exp(-1 / tau) z_{i,t-1}^k + s_{i,t}^k - x_{i,t}
     report      r_t^k = -c sum_i (z_{i,t}^k)^2 ,      c = 1 - exp(-2 / tau)
 
-so that a stray spike far from all others costs 1 in all: c sum_d f_d^2 = 1. For rules that send errors back, with
-memory exp(-1 / tau) in place of gamma,
+so that an isolated spike costs 1 in total: c sum_d f_d^2 = 1. For rules that send errors back, with decay factor
+exp(-1 / tau) in place of gamma,
 
-    slope       -2 c z_i           of the reports to come, with the neuron's filtered spikes
-    at once     2 s_i - 1          what the spike itself costs, which the slope does not know of: without it, hardly
+    slope       -2 c z_i           derivative of later reports with respect to the neuron's filtered spikes
+    at once     2 s_i - 1          effect of the spike itself, which the slope does not include: without it, hardly
                                    anything is learned; with it, the update of neurons without self-memory is exact
 
 A randomly timed spike gains about 4 lambda tau, where lambda is the rate of the desired spikes, and costs 1: below 1
-the gradient points to silence. So begin with the likelihood.
+the gradient points to silence. So learn for the likelihood first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gemsnn.objectives.objective import Array, Objective
 
 
 class Settings(NamedTuple):
-    """What is compiled."""
+    """The settings that the functions read."""
 
     fading: float  # exp(-1 / tau)
     cost: float  # c
@@ -36,12 +36,12 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True)
 class VanRossum(Objective):
-    """Come near to the desired spikes, in time and number.
+    """Minimise the Van Rossum distance to the desired spikes.
 
     Parameters
     ----------
     time_constant
-        tau, in steps: spikes nearer than about this count as near.
+        tau, in steps: the scale below which a shift of a spike costs little.
     """
 
     time_constant: float = 5.0

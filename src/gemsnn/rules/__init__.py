@@ -1,4 +1,4 @@
-"""How a network learns: one file per rule. To add one, write its file and name it in the list below."""
+"""Learning rules: one file per rule. To add one, write its file and add it to the list below."""
 
 from gemsnn.common import kinds
 from gemsnn.errors import ConfigError

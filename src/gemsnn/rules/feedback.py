@@ -1,14 +1,15 @@
 r"""Feedback: hidden neurons learn from the errors of the visible neurons that they reach. Not GEM.
 
-A hidden neuron's signal is what its potential does to the visible neurons' log-probability, spikes taken for their
-probability and one synapse far; its post factor is the derivative of its probability:
+A hidden neuron's signal is the derivative of the visible neurons' log-probability with respect to its potential,
+through one synapse and with its spike replaced by its probability; its post factor is the derivative of that
+probability:
 
     visible signal   w^k                                                          w = SoftMax(v)
     hidden signal    w^k (gain sum_c error_c^k reach_{i,c} - push_i)              reach: sum over bases of the weights
     push             pressure (rate_i - target_rate) while above 0, else 0        rate: running mean of its spikes
     post             probability (1 - probability) = sigmoid'(u)
 
-The push is local: a neuron that fires more often than it should lowers its potential. Spikes are what a network costs.
+The push is local: a neuron that fires more often than the target rate lowers its potential, to save spikes.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from typing import Any, ClassVar
 from gemsnn.rules.rule import Array, Rule
 
 RATE_MEMORY = 0.9
-"""What a step keeps of a neuron's running rate."""
+"""Factor by which a neuron's running rate decays at each step."""
 
 
 @dataclass(frozen=True)
 class Feedback(Rule):
-    """The read-out's errors, sent back to hidden neurons through the weights by which they reach it.
+    """The errors of the readout, sent back to hidden neurons through their weights onto visible neurons.
 
     Parameters
     ----------
     learning_rate, kappa, gamma
-        As every :class:`Rule` has them; the learning rate follows from the data that it is trained on.
+        As for every :class:`Rule`; by default training measures the learning rate on its data.
     gain
-        How many times as fast hidden neurons learn as visible ones.
+        Factor on the learning rate of hidden neurons, relative to visible ones.
     target_rate
-        Spikes a step above which a hidden neuron's rate is pushed down; 1 pushes none.
+        Spikes per step above which a hidden neuron's rate is pushed down; 1 disables it.
     pressure
-        How hard: signal for each spike a step above the target.
+        Strength of the push: signal for each spike per step above the target.
     """
 
     learning_rate: float | None = None

@@ -22,14 +22,14 @@ class GEM(Rule):
     Parameters
     ----------
     learning_rate, kappa, gamma
-        As every :class:`Rule` has them.
+        As for every :class:`Rule`.
     centred
-        Hidden neurons learn from their importance weights less 1 / K. What is taken away, the mean over compartments of
-        the eligibility, is 0 on average, so the rule follows the same gradient with less noise; with K = 1 hidden
+        Hidden neurons learn from their importance weights minus 1 / K. What is subtracted, the mean of the eligibility
+        over compartments, is 0 on average, so the rule follows the same gradient with less noise; with K = 1 hidden
         neurons do not learn. False is the paper's rule.
     beta
-        How sharply importance weights tell compartments apart: they are SoftMax(beta v). With rewards, beta v takes the
-        place of a log-probability; 1 is the paper's rule.
+        Sharpness of the importance weights, SoftMax(beta v). With rewards, beta v takes the place of a log-probability;
+        1 is the paper's rule.
     """
 
     centred: bool = False

@@ -18,11 +18,11 @@ from gemsnn.rules.rule import Array, Rule, leaving_one_out
 
 
 class Settings(NamedTuple):
-    """What is compiled."""
+    """The settings that :meth:`broadcast` reads."""
 
     leaves_one_out: bool
     has_running_mean: bool
-    memory: float  # of the running mean
+    memory: float  # decay factor of the running mean
     beta: float
 
 
@@ -33,11 +33,11 @@ class IW(Rule):
     Parameters
     ----------
     learning_rate, kappa, gamma
-        As every :class:`Rule` has them.
+        As for every :class:`Rule`.
     baseline
-        What the bound is compared with to make the hidden neurons' signal: ``"leave-one-out"``, what it would be
-        without the compartment (with K = 1 hidden neurons then do not learn); a number in [0, 1), the memory of its
-        running mean; None, nothing.
+        Subtracted from the bound to form the signal of hidden neurons: ``"leave-one-out"``, the bound without the
+        compartment (with K = 1 hidden neurons then do not learn); a number in [0, 1), its running mean with that decay
+        factor; None, nothing.
     beta
         Factor on v within the bound; with rewards, beta v takes the place of a log-probability.
     """

@@ -18,11 +18,11 @@ from gemsnn.rules.rule import Array, Rule, leaving_one_out
 
 
 class Settings(NamedTuple):
-    """What is compiled."""
+    """The settings that :meth:`broadcast` reads."""
 
     leaves_one_out: bool
     has_running_mean: bool
-    memory: float  # of the running mean
+    memory: float  # decay factor of the running mean
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class MB(Rule):
     Parameters
     ----------
     learning_rate, kappa, gamma
-        As every :class:`Rule` has them.
+        As for every :class:`Rule`.
     baseline
-        What each compartment's log-weight is compared with: a number in [0, 1), the memory of its running mean;
+        Subtracted from each compartment's log-weight: a number in [0, 1), its running mean with that decay factor;
         ``"leave-one-out"``, the mean of the other compartments (unbiased; needs two or more); None, nothing.
     """
 
@@ -73,4 +73,4 @@ class MB(Rule):
         return leaving_one_out(n_compartments, shared) if self.baseline == "leave-one-out" else None
 
     def messages(self, visible: Array, hidden: Array) -> tuple[Array, Array]:
-        return visible[:0], hidden  # visible neurons know 1 / K
+        return visible[:0], hidden  # visible neurons need no message: their signal is 1 / K

@@ -5,19 +5,19 @@ Every rule has three factors. At each step t of learning, for every neuron i, ea
     weight_ji <- weight_ji + learning_rate * sum_k signal_{i,k} <post_{i,k} pre_{j,k}>_gamma ,
 
 where pre is the trace of the source's spikes, and <f>_gamma <- gamma <f>_gamma + f. The engines compute this; a
-rule says
+rule defines
 
 * ``post``: the factor of a hidden neuron. A visible neuron's is its error, spike - probability;
 * ``broadcast``: what the central processor sends to visible and to hidden neurons, from the log-weights
   v^k <- kappa v^k + r^k, where r^k is what the visible neurons report (``objectives/``; in the paper, log p(visible
   spikes)), and their SoftMax, the importance weights; these are the learning signals;
-* ``local`` (only where each hidden neuron makes a signal of its own out of what it is sent and of what comes back
-  through its synapses onto visible neurons);
-* ``messages``: which of these numbers really travel, and so what learning costs in communication.
+* ``local`` (only where each hidden neuron makes a signal of its own from what the processor sends and from what is sent
+  back through its synapses onto visible neurons);
+* ``messages``: which of these numbers have to be sent, and so the communication load of learning.
 
 The three functions are plain functions of numbers and arrays, written in the part of Python that Numba compiles (loops,
 arithmetic, ``math``): the reference engine calls them as they are, the compiled engine compiles them, once for all
-settings. They read the rule's settings by name, from the named tuple that ``settings()`` returns.
+values of the settings. They read the rule's settings by name, from the named tuple that ``settings()`` returns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Array = NDArray[Any]
 
 
 class Communication(NamedTuple):
-    """Real numbers sent at each learning step."""
+    """Real numbers sent per learning step."""
 
     to_processor: int  #: each visible neuron (or winner-take-all circuit) reports one loss per compartment
     to_neurons: int  #: the learning signals that the central processor sends
@@ -48,17 +48,17 @@ class Communication(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """What every rule has; a rule is a frozen dataclass that adds its own settings and its three factors.
+    """Base class of learning rules: a rule is a frozen dataclass that adds its own settings and its three factors.
 
     Parameters
     ----------
     learning_rate
-        Step size eta. None: training measures one on the data that it is given; :func:`gemsnn.learn` and
-        :class:`gemsnn.Stream`, which see one step after the other, need a number.
+        Step size eta. None: training measures one on its data; :func:`gemsnn.learn` and :class:`gemsnn.Stream`, which
+        see one step after the other, need a number.
     kappa
-        Memory of the log-weights, in [0, 1].
+        Decay factor of the log-weights, in [0, 1].
     gamma
-        Memory of the eligibility, in (0, 1].
+        Decay factor of the eligibility, in (0, 1].
     """
 
     learning_rate: float | None = 1e-3
@@ -76,7 +76,7 @@ class Rule:
         self.check_number(name, "be a finite number of at least 0", lambda value: 0 <= value < math.inf)
 
     def check_number(self, name: str, allowed: str, fits: Callable[[float], bool]) -> None:
-        """Refuse a setting that is not a number that fits; one of NumPy's becomes Python's."""
+        """Refuse a setting that is not an allowed number; a NumPy number becomes a Python float."""
         value = getattr(self, name)
         try:
             good = not isinstance(value, bool) and isinstance(value, int | float | np.number) and fits(float(value))
@@ -88,10 +88,10 @@ class Rule:
 
     @property
     def step_size(self) -> float:
-        """The learning rate where a number is needed."""
+        """The learning rate; an error if it is None."""
         if self.learning_rate is None:
             raise ConfigError(
-                f"learning_rate of {type(self).__name__} is not given, and only training can measure it on its data: "
+                f"learning_rate of {type(self).__name__} is None, and only training can measure it on its data: "
                 f"give a number, such as {type(self).__name__}(learning_rate=1e-3)"
             )
         return self.learning_rate
@@ -100,7 +100,7 @@ class Rule:
 
     @staticmethod
     def post(spike: float, probability: float) -> float:
-        """The post factor of a hidden neuron, from its spike (1 or 0) and probability: by default the error."""
+        """The post factor of a hidden neuron, from its spike (1 or 0) and its probability; by default the error."""
         return spike - probability
 
     @staticmethod
@@ -124,19 +124,19 @@ class Rule:
     # ---- what it needs ----------------------------------------------------------------------------------------------
 
     def settings(self) -> Any:
-        """What the functions above can read of the rule: a named tuple of floats, ints and bools.
+        """The settings that the functions above can read: a named tuple of floats, ints and bools.
 
-        By default all fields by their names, but for the learning rate, by which engines multiply. A rule with
+        By default all fields by their names, except for the learning rate, by which engines multiply. A rule with
         fields of other types, such as None for "no baseline", returns a named tuple of its own.
         """
         return named_numbers(self, leave_out=("learning_rate",))
 
     def processor_memory(self, n_compartments: int) -> int:
-        """How many numbers the central processor remembers from step to step, besides the log-weights."""
+        """The number of values that the central processor keeps from step to step, besides the log-weights."""
         return 0
 
     neuron_memory: ClassVar[int] = 0
-    """How many numbers each hidden neuron remembers for :attr:`local`."""
+    """The number of values that each hidden neuron keeps for :attr:`local`."""
 
     @property
     def sharpness(self) -> float:
@@ -144,7 +144,7 @@ class Rule:
         return 1.0
 
     def refuse(self, n_compartments: int, free: bool = False, shared: bool = False) -> str | None:
-        """Why neurons could not learn with so many compartments; None if they can.
+        """Why neurons could not learn with that many compartments; None if they can.
 
         Hidden neurons; with ``free``, where visible neurons draw their own spikes, visible ones too; with ``shared``,
         from a reward that is the same for all compartments.
@@ -154,11 +154,11 @@ class Rule:
     # ---- what it costs ----------------------------------------------------------------------------------------------
 
     def messages(self, visible: Array, hidden: Array) -> tuple[Array, Array]:
-        """Of the (K,) signals, what has to be sent to each visible and to each hidden neuron: by default all."""
+        """What has to be sent to each visible and to each hidden neuron of their (K,) signals; by default all."""
         return visible, hidden
 
     def communication(self, network: Network, n_compartments: int) -> Communication:
-        """Loads of a learning step with K compartments, as formulas."""
+        """Real numbers sent in a learning step with K compartments."""
         K, circuits = n_compartments, network.circuits.visible
         units = int(circuits.bernoulli.sum()) + len(circuits.competing)
         to_visible, to_hidden = self.messages(np.zeros(K), np.zeros(K))
@@ -168,7 +168,7 @@ class Rule:
 
 
 def leaving_one_out(n_compartments: int, shared: bool) -> str | None:
-    """Why a baseline that is made of the other compartments would teach nothing; None if it would."""
+    """Why nothing can be learned with a baseline made of the other compartments; None if it can."""
     if n_compartments == 1:
         return "baseline = 'leave-one-out' compares compartments; use 2 or more, or another baseline"
     if shared:
