@@ -226,7 +226,7 @@ def _described(start: "FromModel", trainer: "Trainer") -> str:
 
 
 def _print_results(run: "RunDirectory", trainer: "Trainer", status: str) -> None:
-    from gemsnn.training.choice import is_the_last
+    from gemsnn.training.evaluations import is_the_last
 
     progress = trainer.state.progress
     models = {
