@@ -14,7 +14,7 @@ from gemsnn.events.prepared import Content, Example, Half, PreparedData, Prepare
 from gemsnn.model.spike_list import SpikeList
 
 HALVES: tuple[Half, ...] = get_args(Half)
-Axis = Literal[-1, -2]
+_AXIS: dict[Half, Literal[-1, -2]] = {"left": -1, "right": -1, "top": -2, "bottom": -2}
 
 
 def complete_prepared(
@@ -114,8 +114,8 @@ def _by_half(data: PreparedData, half: Half) -> _Cut:
     if data.grid is None:
         raise DataError(f"{data.path}: its inputs are not on a grid, so there are no halves; give a range of inputs")
     cells = _upright(data, np.arange(data.grid[0] * data.grid[1]).reshape(data.grid))
-    middle = cells.shape[_axis(half)] // 2
-    first, second = np.split(cells, [middle], axis=_axis(half))
+    middle = cells.shape[_AXIS[half]] // 2
+    first, second = np.split(cells, [middle], axis=_AXIS[half])
     desired, given = (first, second) if half in ("left", "top") else (second, first)
     if not desired.size or not given.size:
         raise DataError(f"{data.path}: a grid of {data.grid[0]} x {data.grid[1]} cannot be halved in this direction")
@@ -166,10 +166,6 @@ def _upright(data: PreparedData, cells: NDArray[Any]) -> NDArray[Any]:
     return cells if data.preprocessing is None else data.preprocessing.upright(cells)
 
 
-def _axis(half: Half) -> Axis:
-    return -1 if half in ("left", "right") else -2
-
-
 def whole_pictures(data: PreparedData, given: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_] | None:
     """Both halves as an upright picture, (T, 2, height, width): the first plane has the input, the second the rest.
 
@@ -183,4 +179,4 @@ def whole_pictures(data: PreparedData, given: NDArray[Any], other: NDArray[Any])
     parts = [_upright(data, np.logical_or.reduce(part, axis=1)) for part in planes]
     empty = [np.zeros_like(part) for part in parts]
     shown = [np.stack([parts[0], empty[0]], axis=1), np.stack([empty[1], parts[1]], axis=1)]
-    return np.concatenate(shown[::-1] if half in ("left", "top") else shown, axis=_axis(half))
+    return np.concatenate(shown[::-1] if half in ("left", "top") else shown, axis=_AXIS[half])

@@ -23,13 +23,7 @@ _MEMORY_PER_BYTE = 100  # and for each byte of the file, which may be compressed
 
 
 def read_faery(path: str | PathLike[str]) -> Events:
-    """Read events of a `.raw` or `.aedat4` file; needs the extra `faery`.
-
-    Returns
-    -------
-    (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON), in order of time.
-    """
+    """Read events of a `.raw` or `.aedat4` file; needs the extra `faery`."""
     file = Path(path)
     with opened(file) as stream:
         size = os.fstat(stream.fileno()).st_size

@@ -27,11 +27,6 @@ def read_hdf5(path: str | PathLike[str]) -> Events:
     """Read events from an HDF5 file: data sets t, x, y, p at its root or in a group `events`, or one with these fields.
 
     Other names are guessed and reported by a `gemsnn.events.GuessWarning`.
-
-    Returns
-    -------
-    (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON), in order of time.
     """
     import h5py
 

@@ -30,11 +30,6 @@ def read_nmnist(path: str | PathLike[str], sensor_size: tuple[int, int] = SENSOR
         The `.bin` file.
     sensor_size
         Columns and rows; events outside are a `DataError`.
-
-    Returns
-    -------
-    (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON); times never decrease.
     """
     return parse_nmnist(read_bytes(path), str(path), sensor_size)
 

@@ -32,11 +32,6 @@ def read_numpy(path: str | PathLike[str]) -> Events:
     A structured array with fields t, x, y, p; or, in `.npz`, an array for each. Other names, and the columns of an
     (n, 4) array without names, are guessed and reported by a `gemsnn.events.GuessWarning`. Pickled objects are refused,
     so that no code in the file is run.
-
-    Returns
-    -------
-    (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON), in order of time.
     """
     name, data = str(path), read_bytes(path)
     try:

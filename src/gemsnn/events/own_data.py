@@ -96,7 +96,7 @@ def write_prepared(
     """
     if is_pairs(X):
         if y is not None or targets is not None:
-            raise DataError("the data set has its own labels: leave y and targets out")
+            raise DataError("the data set brings its own labels: leave y and targets out")
         labels, first_grid = list[Label](), None
         for i, one in enumerate(pairs(X)):
             labels.append(one.label)

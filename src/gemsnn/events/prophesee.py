@@ -34,13 +34,7 @@ _LONGEST_HEADER = 1 << 16
 
 
 def read_dat(path: str | PathLike[str]) -> Events:
-    """Read a Prophesee `.dat` recording, or an AEDAT 1.0 or 2.0 recording with that ending.
-
-    Returns
-    -------
-    (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON); times never decrease.
-    """
+    """Read a Prophesee `.dat` recording, or an AEDAT 1.0 or 2.0 recording with that ending."""
     data = read_bytes(path)
     return parse_dat(data, str(path)) if data.startswith(b"%") else parse_aedat(data, str(path))
 

@@ -73,7 +73,7 @@ def read_recording(path: str | PathLike[str]) -> Events:
     Returns
     -------
     (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON).
+        Fields x, y, t in microseconds, p (1 for ON), in order of time; the same for the reader of each format.
     """
     return reader_of(path).read(Path(path))
 

@@ -23,11 +23,6 @@ def read_text(path: str | PathLike[str]) -> Events:
     Columns are separated by commas, semicolons, tabs or spaces; a `#` before the names, and further columns, are
     ignored. A preceding line of two whole numbers, such as `128 128`, is the size of the sensor. Names other than t, x,
     y, p, and four columns without names, are guessed and reported by a `gemsnn.events.GuessWarning`.
-
-    Returns
-    -------
-    (n,) structured array
-        Fields x, y, t in microseconds, p (1 for ON), in order of time.
     """
     name = str(path)
     try:
