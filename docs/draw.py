@@ -1,4 +1,4 @@
-"""Draws the pictures of a page anew, by running its code: ``python docs/draw.py docs/looking.md``.
+"""Redraws the pictures of a page by running its code: ``python docs/draw.py docs/looking.md``.
 
 Every ``.png`` that the code writes goes to ``figures/NAME`` beside the page.
 """

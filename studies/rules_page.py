@@ -37,11 +37,11 @@ FIGURE = (
 )
 IN_FULL = "[All tables and figures of the study](results/rules.md)"
 CUT = (
-    "Simulated recordings are drawn anew for each seed. Of N-MNIST only few recordings of these digits are at hand, "
-    "and the same ones are tested on with all seeds: there the intervals tell how training varies by chance, not what "
-    "other recordings would give. What was cut to fit the study into a few hours: 60 hidden neurons instead of 200, "
-    "three digits, few epochs, a learning rate for each rule and not for each K, and for completing N-MNIST squares of "
-    "2 x 2 pixels as inputs. IW with leaving one out and centred GEM compare compartments, and begin with K = 2."
+    "New simulated recordings are drawn for each seed. Few N-MNIST recordings of these digits are available, and all "
+    "seeds use the same test recordings: there the intervals show the random variation of training, not that of other "
+    "recordings. To fit the study into a few hours, it uses 60 hidden neurons instead of 200, three digits, few "
+    "epochs, one learning rate per rule and not per K, and for completing N-MNIST squares of 2 x 2 pixels as inputs. "
+    "IW with leave-one-out and centred GEM compare compartments, and start with K = 2."
 )
 SIZES = ("n_train", "n_test", "n_inputs", "n_visible", "n_steps", "epochs")
 
