@@ -26,6 +26,7 @@ from gemsnn.events import simulate_prepared
 from gemsnn.events.nmnist import encode_nmnist
 from gemsnn.events.records import make_events
 from gemsnn.events.simulated import write_recordings
+from gemsnn.training import schedule
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -136,7 +137,7 @@ RUN = [
 def files(tmp_path_factory):
     """All that the commands name, small."""
     folder = tmp_path_factory.mktemp("files")
-    simulate_prepared(folder / "digits.h5", digits=(0, 1, 2), per_class=(8, 70))
+    simulate_prepared(folder / "digits.h5", digits=(0, 1, 2), per_class=(8, 25))
     simulate_prepared(folder / "simulated.h5", digits=(0, 1), per_class=(4, 2), camera="n-mnist")
     simulate_prepared(folder / "few.h5", digits=(0, 1, 2), per_class=(4, 2))
     shutil.copy(folder / "few.h5", folder / "n-mnist-012.h5")
@@ -230,6 +231,14 @@ def is_endless(line):
     return any(part in line for part in ENDLESS)
 
 
+@pytest.fixture
+def short_runs(monkeypatch):
+    """Where a command gives no epochs, two are enough to see that it runs."""
+    monkeypatch.setattr(schedule, "EXAMPLES_SHOWN", 1)
+    monkeypatch.setattr(schedule, "FEWEST_EPOCHS", 2)
+
+
+@pytest.mark.usefixtures("short_runs")
 @pytest.mark.filterwarnings("default")  # as on the command line
 @pytest.mark.parametrize("line", [line for line in RUN if not is_endless(line)])
 def test_a_printed_command_runs_as_it_stands(line, here, monkeypatch, capsys):

@@ -191,14 +191,14 @@ def test_over_udp_what_is_left_of_a_recording_after_a_stop_is_no_recording(train
     assert np.ptp(events["t"]) > 2_000_000  # and it is longer than what the model was trained on
     process, port = listening(run, "--brief", "--stop", "0.55")
     with process, UdpSender(port) as sender:
-        for _ in range(3):
+        found = []
+        for n in range(3):  # the next is sent once this one was answered: on a busy machine, more could get lost
             for part in np.array_split(events, 40):
                 sender.send(part)
                 time.sleep(0.002)
             sender.end()
-        found = []
-        while sum(answer["stop"] for answer in found) < 3:
-            found.append(json.loads(process.stdout.readline()))
+            while sum(answer["stop"] for answer in found) <= n:
+                found.append(json.loads(process.stdout.readline()))
         found += stopped(process)
     assert [answer["recording"] for answer in found if answer["stop"]] == [0, 1, 2]
     assert {answer["recording"] for answer in found} == {0, 1, 2}
@@ -212,8 +212,7 @@ def test_over_udp_it_says_when_nothing_is_in_sight_and_answers_what_comes_next(t
     with process, UdpSender(port) as sender:
         for recording in range(2):
             for part in np.array_split(events[events["t"] < events["t"][0] + 1_000_000], 20):
-                sender.send(part)
-                time.sleep(0.002)
+                sender.send(part)  # at once: on a busy machine, a pause could be longer than the silence that ends it
             found = [json.loads(process.stdout.readline())]
             while not found[-1].get("nothing"):
                 found.append(json.loads(process.stdout.readline()))

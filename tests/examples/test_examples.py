@@ -9,6 +9,13 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHORTER = {"cartpole": ("--actions", "300")}
+RUN = """
+import runpy, sys
+from gemsnn.training import schedule
+schedule.EXAMPLES_SHOWN, schedule.FEWEST_EPOCHS = 1, 2  # where epochs are not given
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
@@ -30,7 +37,7 @@ def test_every_subject_has_its_example():
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_runs_and_draws(name, tmp_path):
     script = EXAMPLES / f"{name}.py"
-    command = [sys.executable, "-W", "error", script, "--out", "drawn.png", *SHORTER.get(name, ())]
+    command = [sys.executable, "-W", "error", "-c", RUN, script, "--out", "drawn.png", *SHORTER.get(name, ())]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("wrote drawn.png\n")

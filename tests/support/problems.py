@@ -16,8 +16,12 @@ from gemsnn.engine.task import Task
 
 
 def examples(number: int) -> settings:
-    """How many cases hypothesis draws: ``number``, or ten times as many when it is told to explore."""
-    return settings(max_examples=number * (10 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 1))
+    """How many cases hypothesis draws: ten times ``number`` when it is told to explore, else a third where it is large.
+
+    ``make torture`` tries random networks for as long as one likes.
+    """
+    exploring = os.environ.get("HYPOTHESIS_PROFILE") == "explore"
+    return settings(max_examples=10 * number if exploring else min(number, max(12, number // 3)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from torture.torture import Torture
 from torture.watch import attempt, scratch, watched
 
 TRIALS = {
-    "recordings": 20, "prepared": 300, "checkpoints": 60, "texts": 60, "settings": 200, "networks": 15, "kills": 4,
-    "doors": 20, "encoders": 20, "exports": 5,
+    "recordings": 20, "prepared": 60, "checkpoints": 15, "texts": 20, "settings": 50, "networks": 6, "kills": 2,
+    "doors": 8, "encoders": 10, "exports": 2,
 }  # fmt: skip
 
 
