@@ -21,7 +21,7 @@ def examples(number: int) -> settings:
     ``make torture`` tries random networks for as long as one likes.
     """
     exploring = os.environ.get("HYPOTHESIS_PROFILE") == "explore"
-    return settings(max_examples=10 * number if exploring else min(number, max(12, number // 3)))
+    return settings(max_examples=10 * number if exploring else min(number, max(6, number // 3)))
 
 
 @dataclass(frozen=True, eq=False)
