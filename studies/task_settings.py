@@ -3,7 +3,7 @@
     python studies/task_settings.py --out task-settings --tasks rhythms braille --variants default "rate 0.01"
 
 Each network learns from a task's training part as ``SpikingClassifier`` does, with the defaults but for one setting.
-OUT/settings.jsonl has a line for each run, which is not run again; all lines are printed as tables.
+OUT/settings.jsonl has a line for each run, which is not run again. ``--page docs/tasks.md`` writes them as a table.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from judging import figures
+from pages import put, table
 from task_data import TASKS, Task, load
 
 from gemsnn import Exponential, SpikingClassifier
@@ -53,10 +54,14 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--examples", type=int, help="learn from at most so many")
+    parser.add_argument("--page", type=Path, help="write what was measured into this page, and run nothing")
     options = parser.parse_args(given)
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "settings.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    if options.page is not None:
+        options.page.write_text(put(options.page.read_text(), "settings", page_of(lines)))
+        return
     done = {(line["task"], line["variant"], line["seed"], line["limit"]) for line in lines}
     for name in options.tasks:
         for seed in options.seeds:
@@ -105,6 +110,17 @@ def measured(task: Task, variant: str, seed: int, limit: int | None) -> dict[str
             for record in classifier.history_
         ],
     }
+
+
+def page_of(lines: Sequence[dict[str, Any]]) -> str:
+    """A row per run: task, how many examples it learned from, variant and figures."""
+    header = ["task (learned from)", "changed", "accuracy, %", "ECE", "NLL", "hidden spikes per step"]
+    rows = []
+    for line in sorted(lines, key=lambda line: (list(TASKS).index(line["task"]), line["learned from"])):
+        figures_of = [f"{100 * line['accuracy']:.1f}", f"{line['ece']:.3f}", f"{line['nll']:.3f}"]
+        task = f"{line['task']} ({line['learned from']})"
+        rows.append([task, line["variant"], *figures_of, f"{line['hidden spikes per step']:.1f}"])
+    return table(header, rows)
 
 
 def shown(line: dict[str, Any]) -> str:

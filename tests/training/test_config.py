@@ -370,5 +370,5 @@ def test_differences_are_told_field_by_field():
         'rule.kind was "feedback" and is now "gem"',
         "rule.learning_rate was null and is now 0.001",
         'rule.pressure was 3.0 and is now "(not set)"',
-        'rule.target_rate was 0.05 and is now "(not set)"',
+        'rule.target_rate was 0.2 and is now "(not set)"',
     ]

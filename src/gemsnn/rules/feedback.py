@@ -41,7 +41,7 @@ class Feedback(Rule):
 
     learning_rate: float | None = None
     gain: float = 10.0
-    target_rate: float = 0.05
+    target_rate: float = 0.2
     pressure: float = 3.0
 
     neuron_memory: ClassVar[int] = 1  # the running rate

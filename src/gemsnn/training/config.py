@@ -207,7 +207,7 @@ class TrainingConfig(ScheduleSettings, NetworkSettings):
     Examples
     --------
     >>> TrainingConfig.make(n_hidden=50, rule={"gain": 5}).rule
-    Feedback(learning_rate=None, kappa=0.9, gamma=0.9, gain=5.0, target_rate=0.05, pressure=3.0)
+    Feedback(learning_rate=None, kappa=0.9, gamma=0.9, gain=5.0, target_rate=0.2, pressure=3.0)
     >>> TrainingConfig.make(preset="paper").rule
     GEM(learning_rate=0.001, kappa=0.9, gamma=0.9, centred=False, beta=1.0)
     >>> TrainingConfig.make(epochs=0)
