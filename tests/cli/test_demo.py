@@ -71,7 +71,7 @@ def test_from_nothing_to_a_page_and_on_to_the_next_commands(gemsnn, tmp_path: Pa
 def test_a_damaged_recording_is_named(gemsnn, tmp_path: Path) -> None:
     assert gemsnn("demo", "--no-paper", "--out", tmp_path / "demo")[0] == 0
     file = tmp_path / "demo" / "recordings" / demo.UNKNOWN
-    file.write_bytes(b"nothing of the kind")
+    file.write_bytes(b"#!AER-DAT2.0\r\n")
     code, _, err = gemsnn("demo", "--no-paper", "--out", tmp_path / "demo")
     assert code == 2
     assert str(file) in err

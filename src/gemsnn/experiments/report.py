@@ -181,7 +181,7 @@ def _failures(results: Results) -> str:
         f"<li><strong>{escape(item['name'])}</strong><pre>{escape(item['error'])}</pre></li>" for item in results.failed
     )
     return (
-        f'<div class="failed"><strong>{counted(len(results.failed), "run")} failed</strong> and missing below:'
+        f'<div class="failed"><strong>{len(results.failed)} of the runs failed</strong>, and nothing below shows them:'
         f"<ul>{items}</ul></div>"
     )
 
