@@ -18,8 +18,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # A product may be fused with a sum; infinities and NaN keep their meaning. Sums keep their order: otherwise the last
 # bit of a result could depend on whether a loop is vectorised, and so on the addresses of the arrays.
 FASTMATH = {"contract", "nsz"}
-# Sums may be reordered, so that they use vector instructions: only for functions that add up and write nothing.
-REORDERED = {"reassoc", "contract", "nsz"}
 
 IN_PYTHON: bool = config.DISABLE_JIT  # type: ignore[attr-defined]
 """NUMBA_DISABLE_JIT=1: nothing is compiled, so that a debugger can step through the kernels."""
