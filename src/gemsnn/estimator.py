@@ -340,7 +340,9 @@ class SpikingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             memory.history, means,
         )  # fmt: skip
         if config.calibrate:
-            self.model_ = with_certainty(self.model_, trainer.data, trainer.partition, threads=trainer.threads)
+            self.model_ = with_certainty(
+                self.model_, trainer.data, trainer.partition, threads=trainer.threads, engine=trainer.engine
+            )
         learned = _keys(spikes if weights is None else [spikes[i] for i in np.flatnonzero(weights)])
         self._set_learned(self._learned | learned if continued else learned)
         return self

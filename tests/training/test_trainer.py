@@ -94,6 +94,19 @@ def test_another_number_of_threads_gives_the_same_bits(data, rule, graph):
         assert other.state.progress == one.state.progress
 
 
+def test_the_reference_engine_trains_to_the_same_weights_and_figures(data):
+    config = toy.config(dtype="float64", epochs=1, n_hidden=4)
+    compiled, reference = (trainer_of(config, data, engine=name) for name in ("compiled", "reference"))
+    for trainer in (compiled, reference):
+        trainer.run()
+    found, wanted = compiled.parameters(), reference.parameters()
+    for name in ("synaptic", "somatic", "bias"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=0, atol=1e-11)
+    figures = [trainer.state.progress.last["validation"] for trainer in (compiled, reference)]
+    assert figures[0]["accuracy"] == figures[1]["accuracy"]
+    assert figures[0]["nll"] == pytest.approx(figures[1]["nll"], rel=1e-9)
+
+
 def test_a_batch_is_learned_from_the_same_weights_and_its_changes_are_added(data):
     config, noting = toy.config(batch_size=8, dtype="float64", epochs=2, nothing_share=0), Noting()
     trainer = trainer_of(config, data)

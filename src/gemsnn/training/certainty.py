@@ -84,6 +84,7 @@ def certainty_of(
     *,
     seed: int,
     threads: int = 1,
+    engine: str = "compiled",
 ) -> Certainty | None:
     """None if there are too few held-out examples, or if they do not have one class each.
 
@@ -113,7 +114,7 @@ def certainty_of(
         counts = np.zeros((len(indices), len(checkpoints), H), dtype=np.int64)
         work = batches(examples, indices, network.n_inputs)
         work = thinned(work, copy) if copy else work
-        for part in answered(network, parameters, work, readouts, seed=seed, threads=threads):
+        for part in answered(network, parameters, work, readouts, seed=seed, threads=threads, engine=engine):
             for place, answer in zip(part.places, part.answers[0], strict=True):
                 found[place] = answer
             counts[part.places] = part.fired[0].counts(checkpoints)

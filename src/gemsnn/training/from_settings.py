@@ -36,6 +36,7 @@ def trainer_of(
     parameters: Parameters | None = None,
     from_model: FromModel | None = None,
     background: Sequence[SpikeList] = (),
+    engine: str = "compiled",
 ) -> Trainer:
     """The trainer that settings describe; its rule has a learning rate, measured on the data if settings give none.
 
@@ -51,6 +52,8 @@ def trainer_of(
         A trained model, whose network, weights and means the run starts with.
     background
         Spikes of the background, in addition to the folder in the settings.
+    engine
+        What computes learning and evaluations: ``"compiled"`` or ``"reference"``.
     """
     data = merged_polarities(data) if config.merge_polarities else data
     begun = None
@@ -87,6 +90,7 @@ def trainer_of(
         seed=config.seed,
         first=0 if begun is None else begun.examples,
         threads=usable_threads(config.threads),
+        engine=engine,
         objective=config.objective,
         likelihood_first=config.likelihood_first,
         objective_rule=objective_rule,

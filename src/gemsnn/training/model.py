@@ -447,12 +447,14 @@ class Model:
         return self.preprocessing.bin(events, name)
 
 
-def with_certainty(model: Model, data: Data, partition: Partition, *, threads: int = 1) -> Model:
+def with_certainty(
+    model: Model, data: Data, partition: Partition, *, threads: int = 1, engine: str = "compiled"
+) -> Model:
     """The model with calibrated probabilities and p-values, measured on the validation examples."""
     training, seed = partition.training, model.prediction_seed
     found = certainty_of(
         model.network, model.parameters, data.train, training, partition.validation, model.decoder,
-        seed=seed, threads=threads,
+        seed=seed, threads=threads, engine=engine,
     )  # fmt: skip
     examples = (data.train.load(int(index))[0] for index in some(training, seed, 0))
     return replace(model, certainty=found, sight=fit_sight(examples, int(np.median(data.train.lengths))))

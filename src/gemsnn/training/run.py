@@ -413,7 +413,9 @@ class _Recorder:
         if path.exists():
             trainer, model = self.trainer, replace(read_model(path), learned=learned)
             if self.config.calibrate and path != self.run.model_path("best_on_test"):
-                model = with_certainty(model, trainer.data, trainer.partition, threads=trainer.threads)
+                model = with_certainty(
+                    model, trainer.data, trainer.partition, threads=trainer.threads, engine=trainer.engine
+                )
             save_model(model, path)
 
     def _append(self, record: Record) -> None:

@@ -142,6 +142,8 @@ class Trainer:
         rule for it, by default ``rule``. The default objective is likelihood throughout.
     threads
         Threads for the examples of a batch and of evaluations; the results do not depend on their number.
+    engine
+        What computes learning and evaluations: ``"compiled"`` or ``"reference"``.
     state
         State to resume from; default: the beginning.
     """
@@ -162,6 +164,7 @@ class Trainer:
         seed: int = 0,
         first: int = 0,
         threads: int = 1,
+        engine: str = "compiled",
         state: TrainingState | None = None,
         objective: Objective = LIKELIHOOD,
         likelihood_first: float = 0.33,
@@ -171,6 +174,7 @@ class Trainer:
         self.partition = partition or Partition.whole(data)
         self.schedule, self.evaluations = schedule or Schedule(), evaluations or Evaluations()
         self.augmentation, self.seed, self.first, self.threads = tuple(augmentation), seed, first, threads
+        self.engine = engine
         _check_network(network, data)
         _ = rule.step_size  # raises an error if there is none
         network.check_parameters(parameters)
@@ -197,7 +201,9 @@ class Trainer:
         if objective.select_by and self.evaluations.select_by is None and data.train.labels is None:
             self.evaluations = replace(self.evaluations, select_by=objective.select_by)
         for_likelihood, for_objective = (
-            Lessons(network, n_compartments, int(lengths.max()), seed=seed, threads=threads, objective=one)
+            Lessons(
+                network, n_compartments, int(lengths.max()), seed=seed, threads=threads, engine=engine, objective=one
+            )
             for one in (LIKELIHOOD, objective)
         )
         self._lessons, self._doubted = (for_likelihood, for_objective), objective == LIKELIHOOD
@@ -507,6 +513,7 @@ class Trainer:
             n_bins=settings.n_bins,
             seed=derived_seed(self.seed, Purpose.PREDICT),
             threads=self.threads,
+            engine=self.engine,
             stop=stop,
         )
 
