@@ -61,7 +61,7 @@ class Unsure(MostSpikes):
 @pytest.mark.parametrize(
     ("decoder", "found"),
     [
-        (InPlace(), "change neither(.|\n)*has changed its state: return a new one"),
+        (InPlace(), "modify neither(.|\n)*has changed its state: return a new one"),
         (Partial(), "Classes in another order have the same probabilities"),
         (Unsure(), "sum to 1(.|\n)*sums of probabilities"),
         (object(), "it has no name, free, start, update, answer"),

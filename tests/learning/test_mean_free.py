@@ -46,9 +46,9 @@ def form_of_the_compiled_engine(form: str):
     """One of its forms, where the graph allows for it."""
     usual = compiled.suitable_form
 
-    def chosen(network, parameters, rule, K, free, *others):
-        possible = compiled.event_plan(network, free, parameters.dtype) is not None
-        return form if possible else usual(network, parameters, rule, K, free, *others)
+    def chosen(task, dtype, free, steps):
+        possible = compiled.event_plan(task.network, free, dtype) is not None
+        return form if possible else usual(task, dtype, free, steps)
 
     compiled.suitable_form = chosen
     try:

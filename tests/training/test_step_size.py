@@ -79,7 +79,7 @@ def test_a_run_keeps_the_number_and_resumes_with_it(tmp_path):
 
 def test_learning_without_data_to_measure_on_needs_a_number():
     spikes, targets = np.ones((4, 5)), np.eye(2)[[0, 1, 0, 1]]
-    message = r"learning_rate of Feedback is not given, .* Feedback\(learning_rate=1e-3\)"
+    message = r"learning_rate of Feedback is None, .* Feedback\(learning_rate=1e-3\)"
     with pytest.raises(gemsnn.ConfigError, match=message):
         gemsnn.learn(NETWORK, NETWORK.init(), gemsnn.Feedback(), spikes, targets)
     with pytest.raises(gemsnn.ConfigError, match=message):

@@ -38,7 +38,7 @@ def test_scalars_are_those_of_the_metrics_file_also_after_an_interruption(data, 
     found = read_back(directory / "tensorboard")
     assert found == expected
     assert {"train/log_likelihood", "validation/accuracy", "test/ece"} <= found.keys()
-    assert "test (likelihood, 1 compartments)/nll" in found
+    assert "test (likelihood, 1 compartment)/nll" in found
 
 
 def test_without_the_extra_asking_for_it_says_how_to_get_it(tmp_path, monkeypatch):

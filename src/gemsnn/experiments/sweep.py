@@ -196,7 +196,8 @@ def on_cluster(scheduler: str, say: Callable[[str], None] = lambda line: None) -
 
 def _check_address(scheduler: str, dask: Any) -> None:
     """Check the address first: Dask's client would hang for a while and print a traceback."""
-    if not re.fullmatch(r"(tcp|tls)://[^:]+:[1-9]\d{0,4}", scheduler):
+    address = re.fullmatch(r"(tcp|tls)://[^:]+:([1-9]\d{0,4})", scheduler)
+    if not address or int(address[2]) > 65535:
         raise ConfigError(f"--scheduler {scheduler}: give an address such as tcp://HOST:8786 or tls://HOST:8786")
     try:
         found = dask.Security().get_connection_args("client")
