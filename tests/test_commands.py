@@ -261,7 +261,8 @@ def test_a_printed_command_without_an_end_begins_as_it_stands_and_can_be_stopped
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGINT)
     code, told = process.wait(), Path("output").read_text()
-    assert code in (0, 130), told
+    # Interrupted within an exec() of a module that loads, Python itself ends by SIGINT, which is 130 to a shell, too.
+    assert code in (0, 130, -signal.SIGINT), told
     assert "Traceback" not in told
     assert "error:" not in told
 

@@ -101,7 +101,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path) -> None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=300)
-    assert process.returncode == 130, err
+    assert process.returncode in (130, -signal.SIGINT), err
     assert "gemsnn demo command resumes" in out
     assert "Traceback" not in err
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
