@@ -29,7 +29,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     **{f"rate {rate:g}": {"rule__learning_rate": rate} for rate in RATES},
     **{f"epochs x {times:g}": {"times": times} for times in (0.5, 2, 4)},
     "no target rate": {"rule__target_rate": 1.0},
-    **{f"target rate {rate:g}": {"rule__target_rate": rate} for rate in (0.1, 0.2)},
+    **{f"target rate {rate:g}": {"rule__target_rate": rate} for rate in (0.05, 0.1)},
     **{f"gain {gain:g}": {"rule__gain": gain} for gain in (3.0, 30.0)},
     **{
         f"memory x {times:g}": {
@@ -42,7 +42,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "batches of 8": {"schedule__batch_size": 8},
     "no shift": {"schedule__shift": 0},
     "shift 4": {"schedule__shift": 4},
-    "epochs x 2, target rate 0.2": {"times": 2, "rule__target_rate": 0.2},
+    "epochs x 2, target rate 0.05": {"times": 2, "rule__target_rate": 0.05},
+    "batches of 8, target rate 0.05": {"schedule__batch_size": 8, "rule__target_rate": 0.05},
 }
 """By name, what differs from the defaults; ``times`` are epochs, in times the default number."""
 
