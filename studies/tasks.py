@@ -222,6 +222,8 @@ def draw(results: Sequence[dict[str, Any]], file: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 0.6 * len(names) + 1.2), layout="constrained")
     for n, method in enumerate(METHODS):
         points = [one for one in results if one["method"] == method]
+        if not points:
+            continue
         heights = [names.index(one["task"]) + 0.15 * (n - 1.5) for one in points]
         axes.plot([100 * one["accuracy"] for one in points], heights, "o", label=method, markersize=5)
     axes.set_yticks(range(len(names)), names)
@@ -259,7 +261,8 @@ def main(given: Sequence[str] | None = None) -> None:
     picture = options.page.parent / "figures" / "tasks.svg"
     picture.parent.mkdir(parents=True, exist_ok=True)
     draw(results, picture)
-    options.page.write_text(put(options.page.read_text(), "tasks", page_of(results)))
+    block = f"![Accuracy of each method on each task](figures/{picture.name})\n\n{page_of(results)}"
+    options.page.write_text(put(options.page.read_text(), "tasks", block))
 
 
 def read(folder: Path) -> list[dict[str, Any]]:

@@ -31,7 +31,8 @@ def recordings(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def data() -> ArrayData:
-    return ArrayData(ArrayExamples(*recordings(300, 0)), classes=["a", "b", "c"])
+    # Of 120 held-out recordings, one may be as unusual as a new one that is the most distant of all: 2 / 121 < UNUSUAL.
+    return ArrayData(ArrayExamples(*recordings(400, 0)), classes=["a", "b", "c"])
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_training_ends_with_it_in_the_best_and_the_final_model(run: RunDirectory
     for which in ("best", "final"):
         certainty = run.load_model(which).certainty
         assert certainty is not None
-        assert 85 <= certainty.about["recordings"] <= 95
+        assert 115 <= certainty.about["recordings"] <= 125
         assert certainty.usual is not None
         assert certainty.usual.checkpoints[-1] == 30
 
