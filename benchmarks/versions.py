@@ -102,6 +102,8 @@ def made(row: Row) -> Callable[[], object]:
     from gemsnn.training import TrainingConfig
 
     settings: dict[str, Any] = {"n_compartments": row.n_compartments, "n_hidden": row.n_hidden}
+    if not row.paper:  # as version 0.2 had it, which both can do: the same learning rate and target rate
+        settings["rule"] = {"kind": "feedback", "learning_rate": 1e-3, "target_rate": 0.05}
     config = TrainingConfig.make("paper" if row.paper else None, **settings)
     network = config.network(row.n_inputs, row.n_visible)
     parameters, rule = config.initial_parameters(network), config.rule
