@@ -3,7 +3,7 @@
     learning rate = 0.005 / sqrt(E)        E: mean over time of the squared norm of the input traces, less their means
 
 Measured once, before learning, on the first training examples. A camera of thousands of pixels then learns in steps of
-about 0.001 and six electrodes in steps of about 0.01, each near the best of its own: ``studies/step_size.py``.
+about 0.001 and six electrodes in steps of about 0.01, each near the best of its own: ``studies/task_settings.py``.
 """
 
 from __future__ import annotations
